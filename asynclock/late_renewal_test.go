@@ -3,6 +3,8 @@
 package asynclock_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -188,8 +190,13 @@ func TestLateRenewalsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = time.Hour
 		d := &distant{forgetful: forgetful(store.Granted), takes: 2 * ttl}
-		holdKeys(t, d, 64*100, asynclock.WithTTL(ttl))
+		leases := holdKeys(t, d, 64*100, asynclock.WithTTL(ttl))
 		time.Sleep(ttl)
+		for _, l := range leases {
+			if err := l.Err(); errors.Is(err, context.Canceled) {
+				t.Fatalf("got %v, but no context of the holder's has ended", err)
+			}
+		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		// Nine calls for each class of timeouts: a second, two seconds, up to five and more.

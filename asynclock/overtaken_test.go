@@ -61,11 +61,11 @@ func TestRenewalOfAnEarlierLeaseSaysNothingOfTheNext(t *testing.T) {
 		first := lock(w, c, "key")
 		// It asks on other terms, and so gets a lease of its own from the store.
 		p := w.ask(w.Context(), c, "key", asynclock.WithTTL(2*ttl))
-		w.store.Next(asynclocktest.Renew.From(0), asynclocktest.Slow(500*time.Millisecond, 0))
-		w.pass(ttl/3 + time.Millisecond) // the renewal is on its way
+		w.store.Next(asynclocktest.Renew.From(0), asynclocktest.Slow(ttl/10, 0))
+		w.pass(ttl/3 + time.Millisecond) // the renewal is on its way, for at most a fifteenth
 		unlock(w, first)
 		second := p.has()
-		w.pass(600 * time.Millisecond) // it has come: that owner has lost the key
+		w.pass(ttl / 10) // it has come: that owner has lost the key
 		wantValid(w, second)
 		unlock(w, second)
 	})

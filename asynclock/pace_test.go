@@ -40,14 +40,20 @@ func (d *distant) Renew(ctx context.Context, batch []store.RenewRequest) []store
 		d.times[time.Now()] = true
 	}
 	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		d.underWay--
+		d.mu.Unlock()
+	}()
+	replies := d.forgetful.Renew(ctx, batch)
 	select {
 	case <-time.After(d.takes):
-	case <-ctx.Done(): // the client closes
+	case <-ctx.Done(): // the client closes, or has too many calls under way
+		for i := range replies {
+			replies[i].Err = ctx.Err()
+		}
 	}
-	d.mu.Lock()
-	d.underWay--
-	d.mu.Unlock()
-	return d.forgetful.Renew(ctx, batch)
+	return replies
 }
 
 // holdKeys has a client of the store hold n keys, "key 0" and on, until the test ends.

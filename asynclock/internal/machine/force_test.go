@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -27,6 +28,12 @@ func TestForce(t *testing.T) {
 			step{6 * time.Second, alarm, "renew o1 token=10; alarm 14.345s"},
 			step{6 * time.Second, renewed(2, gone), "lease of a ends: lease lost: another owner has the key; alarm off; dropped; WARN lease lost"},
 		), "idle"},
+		{"about another owner", held(
+			step{time.Second, func(w *world, fx *machine.Effects) []string {
+				w.key.Event(&store.Event{Kind: store.EventForced, Owner: "o2"}, w.now, fx)
+				return nil
+			}, ""},
+		), "holding 10 until 13.345s"},
 		{"during a renewal", held(
 			step{5 * time.Second, alarm, "renew o1 token=10; alarm 13.345s"},
 			step{5*time.Second + 10*ms, message, ""},

@@ -337,7 +337,7 @@ func acquireText(a *machine.Acquire) string {
 	q := a.Request()
 	return q.Owner + option(!q.Wait, " try") + option(q.Ticket != 0, " ticket=%d", q.Ticket) +
 		option(q.NotifyQueued, " watch") + option(q.NotifyRequests, " requests") +
-		option(q.QueueLimit == 0, " admitted") + option(q.TTL != ttl, " ttl=%v", q.TTL) +
+		option(q.Extra > 0, " extra=%d", q.Extra) + option(q.QueueLimit == 0, " admitted") + option(q.TTL != ttl, " ttl=%v", q.TTL) +
 		option(q.GrantTTL != grantTTL, " grant=%v", q.GrantTTL) + option(a.Timeout != time.Second, " timeout=%v", a.Timeout)
 }
 

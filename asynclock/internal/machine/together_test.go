@@ -17,18 +17,19 @@ func TestLeasesThatEndTogether(t *testing.T) {
 		reply.Weight, reply.Limit = n, 3
 		return reply
 	}
-	three := func(hold with, more ...step) []step { // a has a permit, and b and c ask for one each
+	asking := func(hold with, asked string, more ...step) []step { // a has a permit, and b and c ask for one each
 		return append([]step{
 			{0, several, ""},
 			{0, arrive("a", permits(1), hold), "..."},
 			{0, arrive("b", permits(1), hold), ""},
 			{0, arrive("c", permits(1), hold), ""},
-			{0, answer(1, of(10, 1)), "..."},
+			{0, answer(1, of(10, 1)), asked},
 		}, more...)
 	}
+	three := func(hold with, more ...step) []step { return asking(hold, "...", more...) }
 	second := minHold(time.Second)
 	checkRows(t, []row{
-		{"with a minimum hold", three(second,
+		{"with a minimum hold", asking(second, "a has 10; acquire o2 watch extra=1; alarm 5s",
 			step{0, answer(2, of(20, 2)), "b has 20; c has 20; alarm 5s"},
 			step{500 * ms, unlock("b"), "lease of b ends: unlocked; alarm 1s"},
 			step{time.Second, alarm, "release o2 token=20; alarm 5s"},
@@ -45,7 +46,7 @@ func TestLeasesThatEndTogether(t *testing.T) {
 			step{600 * ms, arrive("d", permits(1), second), ""},
 			step{time.Second, alarm, "release o2 token=20; acquire o3 watch; alarm 5s"},
 		), "holding 10 until 13.345s"},
-		{"a minimum hold of more than a heartbeat", three(minHold(beat+1),
+		{"a minimum hold of more than a heartbeat", asking(minHold(beat+1), "a has 10; acquire o2 watch; alarm 5s",
 			step{0, answer(2, of(20, 1)), "b has 20; acquire o3 watch; alarm 5s"},
 		), "holding 10 until 13.345s"},
 		{"with a maximum hold", three(maxHold(time.Second),
