@@ -47,20 +47,20 @@ func (c *Client) sendRenewals(lane int, calls []*machine.Renewal) {
 }
 
 // sendRenewalsAtOnce sends one call. If the answer takes longer than the timeout, the lane goes on
-// to its next call, and this one stays under way up to the trust deadline. The store may carry it
+// to its next call, and this one stays under way for up to the TTL that it sets. The store may carry it
 // out, and then its answer counts, however late it comes.
 func (c *Client) sendRenewalsAtOnce(lane int, calls []*machine.Renewal) {
 	requests := make([]store.RenewRequest, len(calls))
-	timeout, until := calls[0].Timeout, calls[0].Until
+	timeout, useful := calls[0].Timeout, time.Duration(0)
 	now := watchdog.Now()
 	for i, call := range calls {
 		call.Sent = now
 		requests[i] = call.Request
-		timeout, until = min(timeout, call.Timeout), max(until, call.Until)
+		timeout, useful = min(timeout, call.Timeout), max(useful, call.Request.TTL)
 	}
-	ctx, cancel := context.WithTimeout(c.background, max(until.Sub(now), timeout))
+	ctx, cancel := context.WithTimeout(c.background, max(useful, timeout)) // after the TTL an answer is of no use
 	answered, goesOn := make(chan struct{}), make(chan bool, 1)
-	// The goroutine ends with the call, at the latest at the deadline. Close waits for it.
+	// The goroutine ends with the call. Close waits for it.
 	c.overdue.flying.Go(func() {
 		defer cancel()
 		for i, reply := range c.session.Renew(ctx, requests) {

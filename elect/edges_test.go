@@ -69,6 +69,7 @@ func TestALostTermProclaimsNothing(t *testing.T) {
 				if _, err := other.ForceUnlock(w.Context(), key, 0); err != nil {
 					w.Fatal(err)
 				}
+				time.Sleep(time.Millisecond) // the holder asks the store
 				synctest.Wait()
 				if got := term.Err() != nil; got != knows {
 					w.Fatalf("the term: got error %v before Proclaim, want one: %v", term.Err(), knows)

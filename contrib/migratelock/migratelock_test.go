@@ -18,6 +18,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/migratelock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Many processes start at once, and none may begin before a gate is open. A table that is made twice is an error.
@@ -94,14 +95,14 @@ func TestASilentStoreStopsUp(t *testing.T) {
 func TestNoMigrationBeginsAfterALoss(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	operator := w.process(nil)
 	runs := 0
 	p := w.process(func() error {
 		if runs++; runs < 2 {
 			return nil
 		}
-		_, err := operator.locks.ForceUnlock(w.Context(), key, 0)
-		return err
+		owner := w.store.Calls(asynclocktest.Acquire.Any)[0].Owner
+		w.store.Tell(0, store.Event{Kind: store.EventLost, Owner: owner, Err: asynclock.ErrForced})
+		return nil
 	})
 	if err := p.migrate.Up(); !errors.Is(err, asynclock.ErrForced) {
 		w.Errorf("got %v, want ErrForced", err)

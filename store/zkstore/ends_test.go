@@ -101,7 +101,7 @@ func TestANodeThatGoesAfterItsTimeHasExpired(t *testing.T) {
 		ttl, stopped time.Duration
 		want         store.Event
 	}{
-		"in time":             {time.Minute, timeout / 2, store.Event{Kind: store.EventForced, Owner: "owner"}},
+		"in time":             {time.Minute, timeout / 2, store.Event{Kind: store.EventLost, Owner: "owner", Err: store.ErrForced}},
 		"after the TTL":       {timeout / 2, timeout / 2, store.Event{Kind: store.EventLost, Owner: "owner", Err: errTTLEnded}},
 		"after the session's": {time.Minute, timeout, store.Event{Kind: store.EventLost, Owner: "owner", Err: errSessionMayHaveEnded}},
 	} {

@@ -18,7 +18,6 @@ type Renewal struct {
 	Request store.RenewRequest
 	Sent    watchdog.Instant // before it is sent: when it was due
 	Timeout time.Duration
-	Until   watchdog.Instant // the trust deadline when it was made; a later answer is of no use
 
 	manual   bool // made for a caller: the schedule ignores it
 	asks     bool // made only to ask whether the key was taken: the lease lasts no longer for its answer
@@ -63,7 +62,6 @@ func (s *stake) renewal(ttl time.Duration, now watchdog.Instant) *Renewal {
 		},
 		Sent:    now,
 		Timeout: schedule{ttl: ttl}.timeout(h.deadline.Sub(now), h.failures),
-		Until:   h.deadline,
 	}
 }
 
