@@ -191,6 +191,8 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 		r.finish(r.rested(reply))
 	case reply.Err == nil && (reply.WasHeld || r.explained()):
 		r.finish(nil)
+	case reply.Err == nil && r.core.Unheld:
+		r.finish(nil)
 	case reply.Err == nil:
 		err := r.core.Lost(reply.Cause)
 		r.client.log.Add(slog.LevelWarn, "unlock found that the lease was lost",

@@ -54,6 +54,24 @@ func TestRetainedKeyThatIsLostIsNobodysLoss(t *testing.T) {
 	}
 }
 
+// The client gives it back without knowing that the store has lost it.
+func TestRetainedKeyThatIsLostBeforeItIsGivenBackIsNobodysLoss(t *testing.T) {
+	story(t, func(w *world) {
+		var log notebook
+		c := w.retainer(log.option(slog.LevelInfo))
+		w.retained(c)
+		if held, err := w.store.Expire(w.Context(), "key"); err != nil || !held {
+			w.Fatalf("Expire: got %v, %v, want the key to have been held", held, err)
+		}
+		if err := c.Close(w.Context()); err != nil {
+			w.Error(err)
+		}
+		if text := log.String(); text != "" {
+			w.Errorf("got the log %q, want nothing", text)
+		}
+	})
+}
+
 // That another has what was still trusted is for operators to know, though no lease is
 // lost.
 func TestRetainedKeyThatWasStolenIsSaidInTheLog(t *testing.T) {

@@ -23,6 +23,7 @@ type Release struct {
 
 	Withdrawal bool // no caller waits for it, and it matters only as long as the client has a session
 	Leaves     bool // who never waits does not ask before the first answer: T4
+	Unheld     bool // nobody had what is given back: if it was lost, nobody's lease was
 
 	forced bool  // a message said that the key was taken, and the store has not denied it yet
 	ended  *bool // of a Rest: the holding that it is about was released meanwhile
@@ -79,7 +80,7 @@ func (s *stake) release(keep time.Duration, now watchdog.Instant, fx *Effects) *
 		// A reader proves nothing about others: a server may know it and have forgotten another.
 		Clean: h.unanswered == 0 && !h.isUncertain() && !s.isTenure(),
 	}
-	r.TTL, r.Trusted, r.forced = s.terms.TTL, h.deadline, h.forced != 0
+	r.TTL, r.Trusted, r.forced, r.Unheld = s.terms.TTL, h.deadline, h.forced != 0, h.lease == nil
 	r.Until = h.deadline.Add(s.terms.TTL)
 	if s.key.futures.vain == 0 {
 		s.key.requeueIdle()
@@ -92,7 +93,9 @@ func (s *stake) release(keep time.Duration, now watchdog.Instant, fx *Effects) *
 	case k.waiters.first.Try && !k.host.TriesRequeue():
 		k.leaves(r)
 	default:
+		alone := k.isUnused()
 		r.Requeue = k.unused().contend(now)
+		r.Requeue.First = k.waiters.first.Try && alone
 		r.Batch[0].Requeue = r.Requeue.Request()
 	}
 	return r
