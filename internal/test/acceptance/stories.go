@@ -61,7 +61,6 @@ var Stories = []Story{
 	{"a future is selected on, and an abandoned one holds nothing", futuresAreSelectedOn, Queues},
 	{"what nobody receives goes on to the next", whatNobodyReceivesGoesOn, AnyStore},
 	{"loops around a select get the key", loopsAroundASelectGetTheKey, Queues},
-	{"each key at the pace of its workers", eachKeyAtThePaceOfItsWorkers, AnyStore},
 	{"clients that close tell their waiters and leave nothing behind", closeLeavesNothing, Queues},
 
 	// Several keys.

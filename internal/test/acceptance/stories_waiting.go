@@ -5,10 +5,6 @@ package acceptance
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -203,36 +199,6 @@ func loopsAroundASelectGetTheKey(env *Env) {
 		start = time.Now()
 		env.unlock(env.lock(theirs, "key"))
 		env.wantWithin(soon+100*time.Millisecond, start, "another client, after the loop")
-	}
-}
-
-// eachKeyAtThePaceOfItsWorkers has a worker pool whose jobs take longer than the trust of what waits for them.
-func eachKeyAtThePaceOfItsWorkers(env *Env) {
-	const jobs, workers = 60, 4
-	keys := make([]string, jobs)
-	for i := range keys {
-		keys[i] = fmt.Sprint("job ", i)
-	}
-	results := env.client().LockEach(env.ctx, slices.Values(keys), asynclock.WithTTL(short))
-	var ran atomic.Int32
-	var pool sync.WaitGroup
-	for range workers {
-		pool.Go(func() {
-			for got := range results {
-				lease, err := got.Lease()
-				if err != nil {
-					env.Errorf("%s: got %v, want a lease", got.Key(), err)
-					continue
-				}
-				time.Sleep(short / 8)
-				env.unlock(lease)
-				ran.Add(1)
-			}
-		})
-	}
-	pool.Wait()
-	if got := ran.Load(); got != jobs {
-		env.Errorf("%d jobs ran, want %d", got, jobs)
 	}
 }
 
