@@ -14,7 +14,8 @@ import (
 // shard's mutex, and so is what follows from it. Methods whose names end in Locked need the mutex.
 type keyState struct {
 	machine machine.Key
-	entry   watchdog.Entry // the machine's alarm
+	entry   watchdog.Entry   // the machine's alarm
+	due     watchdog.Instant // what it is set to; 0: it is not
 	shard   *shard
 }
 
@@ -46,6 +47,7 @@ func stateOf(k *machine.Key) *keyState {
 func (s *keyState) Fire(now watchdog.Instant) {
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
+	s.due = 0
 	var fx machine.Effects
 	s.machine.Alarm(now, &fx)
 	s.carryOutLocked(&fx, now)
@@ -66,21 +68,24 @@ func (s *keyState) carryOutLocked(fx *machine.Effects, now watchdog.Instant) {
 	for w := fx.NextDecided(); w != nil; w = fx.NextDecided() {
 		s.decidedLocked(callerOf(w))
 	}
-	if fx.AlarmSet {
-		s.setAlarmLocked(fx.Alarm)
-	}
+	s.setAlarmLocked()
 	s.sendLocked(fx)
 	if fx.Dropped {
 		s.dropLocked()
 	}
 }
 
-func (s *keyState) setAlarmLocked(at watchdog.Instant) {
-	if at == 0 {
-		s.shard.client.watchdog.Remove(&s.entry)
+// setAlarmLocked sets the watchdog to what the machine waits for.
+func (s *keyState) setAlarmLocked() {
+	at := s.machine.Due()
+	if at == s.due {
 		return
 	}
-	s.shard.client.watchdog.Set(&s.entry, at)
+	if s.due = at; at == 0 {
+		s.shard.client.watchdog.Remove(&s.entry)
+	} else {
+		s.shard.client.watchdog.Set(&s.entry, at)
+	}
 }
 
 // sendLocked sends a step's requests in the background.

@@ -75,11 +75,10 @@ func (m *MultiLease) adopt(l *Lease) {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	var fx machine.Effects
-	if !s.machine.Adopt(&l.core, &m.core, &fx) {
+	if !s.machine.Adopt(&l.core, &m.core) {
 		m.end(&PartError{Key: s.machine.Name, Err: l.core.Err})
 	}
-	s.carryOutLocked(&fx, watchdog.Now())
+	s.setAlarmLocked()
 }
 
 // leaveWhole makes l a lease that is no part, and that nobody has held.
@@ -115,9 +114,8 @@ func (l *Lease) count(now watchdog.Instant) {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	var fx machine.Effects
-	s.machine.Count(&l.core, now, &fx)
-	s.carryOutLocked(&fx, now)
+	s.machine.Count(&l.core, now)
+	s.setAlarmLocked()
 }
 
 // contextOver makes a context under which each part is joined by requests for its key.

@@ -75,7 +75,7 @@ func (s *stake) answerWhileWaiting(call *Acquire, reply *store.AcquireReply, now
 	case store.TooMuch:
 		s.refuseTooMuch(call, reply.Limit, now, fx)
 	case store.Withdrawn:
-		s.forgetOwner(fx)
+		s.forgetOwner()
 		s.key.serve(nil, now, fx)
 	default:
 		s.failAll(store.ErrForeignData, now, fx)
@@ -121,14 +121,14 @@ func (s *stake) stillWaiting(call *Acquire, reply *store.AcquireReply, now watch
 		s.requestAgain(fx)
 		return
 	}
-	s.setAlarm(now.Add(s.recheckIn(reply)), fx)
+	a.due = now.Add(s.recheckIn(reply))
 }
 
 // refused ends a TryLock, and all that want no less or came before the request: T2. If the holder was notified, the watchdog makes the second
 // request instead: the holder's client may only retain the key, and will have given it back by then.
 func (s *stake) refused(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
 	if reply.HolderNotified && call.First {
-		s.requestAt(now.Add(secondTry(now.Sub(call.Sent), call.Timeout)), now, fx)
+		s.requestAt(now.Add(secondTry(now.Sub(call.Sent), call.Timeout)), now)
 		return
 	}
 	held := HeldError{
@@ -167,7 +167,7 @@ func (s *stake) refuseFirst(err error, now watchdog.Instant, fx *Effects) {
 		s.beginAnew(nil, now, fx) // an earlier request may still join the queue
 		return
 	}
-	s.forgetOwner(fx)
+	s.forgetOwner()
 	s.key.serve(nil, now, fx)
 }
 
@@ -189,7 +189,7 @@ func (s *stake) requestFailed(call *Acquire, err error, now watchdog.Instant, fx
 		// This failure says nothing about the store. The next waiter sends a request as soon as
 		// this one has left.
 		a.again = true
-		s.requestAt(now.Add(heartbeat(s.terms.TTL)), now, fx)
+		s.requestAt(now.Add(heartbeat(s.terms.TTL)), now)
 		return
 	case call.Ended: // nor that of a try: the next one asks again, as the same owner
 		fx.fail(s.key.waiters.pop(), failure.Unreachable(err))
@@ -204,7 +204,7 @@ func (s *stake) requestFailed(call *Acquire, err error, now watchdog.Instant, fx
 		s.key.refuseTries(func(*Waiter) error { return failure.Unreachable(err) }, fx)
 	}
 	if s.giveUp(now, fx) {
-		s.watchTrouble(now, fx)
+		s.watchTrouble(now)
 	}
 }
 

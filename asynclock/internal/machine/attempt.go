@@ -21,8 +21,9 @@ type Attempt struct {
 	ticket int64            // our place in the store's queue
 	grace  watchdog.Instant // until then the store grants nothing to anyone, and knows of no holder; 0: no grace
 
-	trouble *trouble   // the failures up to now; nil: the last request was answered in time
-	blocker *HeldError // who had the key when the store last answered that we wait; nil: nobody, or no answer yet
+	due     watchdog.Instant // when the next request is due, or a waiter's patience ends
+	trouble *trouble         // the failures up to now; nil: the last request was answered in time
+	blocker *HeldError       // who had the key when the store last answered that we wait; nil: nobody, or no answer yet
 
 	weight int32 // Permits: what the last request was for
 	limit  int32 // Permits: the limit in force, as the store last said; 0: it has not
@@ -85,7 +86,7 @@ func (s *stake) begin(a *Attempt, now watchdog.Instant) {
 	w := s.key.waiters.first
 	s.owner = s.key.host.NewOwner()
 	s.terms = w.Terms
-	*a = Attempt{base: now, try: w.Try}
+	*a = Attempt{base: now, due: never, try: w.Try}
 	s.attempt = a
 }
 
@@ -165,7 +166,7 @@ func (s *stake) abandon(now watchdog.Instant, fx *Effects) (r *Release) {
 			Key: s.key.Name, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
 		}, s.terms.TTL, now, fx)
 	}
-	s.forgetOwner(fx)
+	s.forgetOwner()
 	return r
 }
 
@@ -206,7 +207,7 @@ func (k *Key) serveAfter(r *Release, failures *trouble, now watchdog.Instant, fx
 		} else {
 			fx.acquires.push(call)
 		}
-		s.watchTrouble(now, fx)
+		s.watchTrouble(now)
 	default:
 		k.refuseIdle(now, fx)
 	}

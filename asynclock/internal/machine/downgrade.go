@@ -63,7 +63,6 @@ func (k *Key) BeginDowngrade(l *Lease, now watchdog.Instant, fx *Effects) (*Down
 		terms:   &terms,
 		bound:   l.bound,
 	}
-	s.schedule(fx)
 	return h.downgrade, nil
 }
 

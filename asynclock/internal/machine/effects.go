@@ -13,9 +13,6 @@ import (
 // Effects are what the shell has to do after a step, before the next step of the same key. They live on
 // the stack of the caller.
 type Effects struct {
-	Alarm    watchdog.Instant // when [Key.Alarm] is due; 0: never
-	AlarmSet bool             // otherwise the alarm stays as it was
-
 	Dropped bool // nobody uses the key any more
 
 	TripSent watchdog.Instant // when a request was sent whose answer has just come; 0: none

@@ -140,6 +140,6 @@ func (k *Key) Missed(comeAgain bool, now watchdog.Instant, fx *Effects) {
 	case s.attempt.inFlight > 0:
 		s.requestAgain(fx)
 	default:
-		s.requestAt(now.Add(rand.N(gapSpread)), now, fx)
+		s.requestAt(now.Add(rand.N(gapSpread)), now)
 	}
 }

@@ -18,7 +18,7 @@ func (k *Key) Queued() int { return int(k.waiters.n) }
 // Answering reports whether k waits for an answer of the store, or is about to ask again.
 func (k *Key) Answering() bool {
 	s := k.contender()
-	return s != nil && (s.attempt.inFlight > 0 || s.due != 0 && s.attempt.blocker == nil)
+	return s != nil && (s.attempt.inFlight > 0 || s.attempt.due != never && s.attempt.blocker == nil)
 }
 
 // HeldUp reports whether who never waits is the first, and nothing was requested.

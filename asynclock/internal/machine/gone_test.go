@@ -45,26 +45,26 @@ func TestFuturesThatNobodyRefersTo(t *testing.T) {
 			step{time.Second, event(store.EventQueued), "..."},
 			step{time.Second, forget("a"), ""},
 			step{time.Second, arrive("h", future), "a fails: nobody can receive the result; acquire o2 watch requests; alarm off"},
-			step{time.Second, leave("h"), "h fails: left; withdraw o2 uncertain; alarm off; dropped"},
+			step{time.Second, leave("h"), "h fails: left; withdraw o2 uncertain; dropped"},
 		), "idle"},
 		{"the first, on whose terms the store is asked", []step{
 			{0, arrive("a", future, holder("x")), "..."},
 			{0, forget("a"), ""},
-			{0, arrive("b", future), "a fails: nobody can receive the result; withdraw o1 uncertain; acquire o2 watch requests; alarm off"},
+			{0, arrive("b", future), "a fails: nobody can receive the result; withdraw o1 uncertain; acquire o2 watch requests"},
 		}, "waiting as o2"},
 		{"not one with whom the key lies", lies(
 			step{0, forget("a"), ""},
-			step{time.Second, arrive("b", future), "b lies, 10; a fails: nobody can receive the result; alarm 5s"},
+			step{time.Second, arrive("b", future), "b lies, 10; a fails: nobody can receive the result"},
 		), "holding 10 until 13.345s"},
 		{"when the key is granted", []step{
 			{0, arrive("a", future), "..."},
 			{0, forget("a"), ""},
-			{0, answer(1, followed(10)), ends + "; release o1 token=10 clean; alarm off; dropped"},
+			{0, answer(1, followed(10)), ends + "; release o1 token=10 clean; dropped"},
 		}, "idle"},
 		{"when another comes to a queue that is full", []step{
 			{0, arrive("a", future, limit(1)), "..."},
 			{0, forget("a"), ""},
-			{0, arrive("b", limit(1)), ends + "; withdraw o1 uncertain; acquire o2; alarm off"},
+			{0, arrive("b", limit(1)), ends + "; withdraw o1 uncertain; acquire o2"},
 		}, "waiting as o2"},
 		{"when it would queue again", lies(
 			step{0, forget("a"), ""},

@@ -131,7 +131,6 @@ func (s *stake) give(l *Lease, w *Waiter, lies bool, now watchdog.Instant, fx *E
 	w.Stage, l.lying, h.unseen = Lying, w, false
 	h.renewAt = min(h.renewAt, s.watchAt(now))
 	s.key.futures.lain, s.key.futures.lookAt = now, now.Add(firstLook)
-	s.schedule(fx)
 }
 
 // claim makes the lease its caller's.
@@ -149,7 +148,7 @@ func (s *stake) claim(w *Waiter, now watchdog.Instant, fx *Effects) {
 		s.key.futures.vain = 0
 	}
 	if l.first != nil {
-		s.countBounds(w, l.first, now, fx)
+		s.countBounds(w, l.first, now)
 	} else if l.claimed = now; w.Terms.MaxHold > 0 {
 		l.bound = l.claimed.Add(w.Terms.MaxHold)
 	}
@@ -157,12 +156,11 @@ func (s *stake) claim(w *Waiter, now watchdog.Instant, fx *Effects) {
 		h.renewing, h.again = true, false
 		fx.renewals.push(s.renewal(s.ttl(), now)) // once, for the whole TTL that its caller is to have
 	}
-	s.schedule(fx)
 	fx.decide(w)
 }
 
-// schedule sets when the key is looked at next.
-func (s *stake) schedule(fx *Effects) {
+// holdingDue returns when the holding has to be looked at.
+func (s *stake) holdingDue() watchdog.Instant {
 	h := s.holding
 	at := h.end()
 	if s.renewable() {
@@ -174,7 +172,7 @@ func (s *stake) schedule(fx *Effects) {
 	if s.terms.MinHold > 0 && s.isBlock() && s.free() > 0 && h.lease.claimed != 0 { // it keeps them back
 		at = min(at, h.lease.claimed.Add(s.terms.MinHold))
 	}
-	s.setAlarm(at, fx)
+	return at
 }
 
 // renewable reports whether the present lease is renewed.
@@ -272,7 +270,7 @@ func (s *stake) lose(cause error, now watchdog.Instant, fx *Effects) {
 			fx.note(slog.LevelWarn, "another has a key that was retained", slog.String("key", s.key.Name))
 		}
 		s.key.requeueIdle()
-		s.forgetOwner(fx)
+		s.forgetOwner()
 		s.key.serve(nil, now, fx)
 		return
 	}
@@ -283,7 +281,7 @@ func (s *stake) lose(cause error, now watchdog.Instant, fx *Effects) {
 		s.key.withdraw(store.ReleaseRequest{Key: s.key.Name, Owner: s.owner, Token: l.Token, HoldBack: keep, Uncertain: l.uncertain}, l.Terms.TTL, now, fx)
 	}
 	s.key.requeueIdle()
-	s.forgetOwner(fx)
+	s.forgetOwner()
 	s.key.serve(nil, now, fx)
 }
 
@@ -357,7 +355,7 @@ func (k *Key) Abandon(err error, now watchdog.Instant, fx *Effects) (leases int)
 			leases += s.countLeases()
 			s.holding.downgrade.lost(err)
 			s.endAll(s.holding.lease, err, fx)
-			s.forgetOwner(fx)
+			s.forgetOwner()
 		}
 		s = next
 	}

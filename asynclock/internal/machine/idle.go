@@ -56,7 +56,7 @@ func (k *Key) setAside(w *Waiter, now watchdog.Instant, fx *Effects) {
 		return
 	}
 	if k.futures.idle.pushFront(w); k.futures.idle.n == 1 {
-		k.reviveIn(k.pause(), now, fx)
+		k.reviveIn(k.pause(), now)
 	}
 }
 
@@ -65,9 +65,8 @@ func (k *Key) pause() time.Duration {
 	return min(firstPause<<(2*max(k.futures.vain-1, 0)), mostPause)
 }
 
-func (k *Key) reviveIn(pause time.Duration, now watchdog.Instant, fx *Effects) {
+func (k *Key) reviveIn(pause time.Duration, now watchdog.Instant) {
 	k.futures.revival = now.Add(pause)
-	fx.Alarm, fx.AlarmSet = k.earliest(), true
 }
 
 // revive lets idle futures queue again. Where an exclusive key lies, those that it could lie with have their
@@ -108,7 +107,7 @@ func (k *Key) revived(now watchdog.Instant, fx *Effects) {
 		s = next
 	}
 	if s := k.contender(); s != nil {
-		s.watchTrouble(now, fx)
+		s.watchTrouble(now)
 		return
 	}
 	k.serve(nil, now, fx)
@@ -126,7 +125,6 @@ func (k *Key) requeueIdle() {
 func (k *Key) nobodyIdle(fx *Effects) {
 	if k.futures.idle.n == 0 && k.futures.revival != 0 {
 		k.futures.revival = 0
-		fx.Alarm, fx.AlarmSet = k.earliest(), true
 		fx.Dropped = k.Idle()
 	}
 }

@@ -248,6 +248,7 @@ func missed(comeAgain bool) input {
 
 // alarm does what is due.
 func alarm(w *world, fx *machine.Effects) []string {
+	w.alarm = -1 // it has fired
 	w.key.Alarm(w.now, fx)
 	return nil
 }

@@ -57,7 +57,6 @@ func (s *stake) admit(w *Waiter, whole *Lease, now watchdog.Instant, fx *Effects
 		f.lookAt = now.Add(firstLook)
 		s.holding.renewAt = min(s.holding.renewAt, s.watchAt(now))
 	}
-	s.schedule(fx)
 }
 
 // Join shares the holding of the lease that w is under. It reports false if that has ended by now; then w is

@@ -15,7 +15,7 @@ func TestClose(t *testing.T) {
 		{"waiters", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, arrive("b"), ""},
-			{0, turnAway, "a fails: client closed; b fails: client closed; withdraw o1 uncertain; alarm off; dropped"},
+			{0, turnAway, "a fails: client closed; b fails: client closed; withdraw o1 uncertain; dropped"},
 		}, "idle"},
 		{"a lease that lies", []step{
 			{0, arrive("a", future), "..."},
@@ -32,7 +32,7 @@ func TestClose(t *testing.T) {
 			{0, arrive("a", future), "..."},
 			{0, answer(1, granted(10)), "..."},
 			{0, receive("a"), ""},
-			{0, turnAway, "a has 10; alarm 5s"},
+			{0, turnAway, "a has 10"},
 		}, "holding 10 until 13.345s"},
 		{"a lease lasts, and its waiters do not", held(
 			step{0, arrive("b"), ""},
@@ -44,7 +44,7 @@ func TestClose(t *testing.T) {
 			step{0, unlock("a"), "unlock: client closed"},
 		), "idle"},
 		{"all leases of a holding are abandoned", held(
-			step{0, join("b", "a"), "b has 10; alarm 5s"},
+			step{0, join("b", "a"), "b has 10"},
 			step{0, abandon, "lease of a ends: client closed; lease of b ends: client closed; alarm off; dropped"},
 		), "idle"},
 		{"nothing to abandon", []step{{0, abandon, "0 leases"}}, "idle"},
@@ -65,18 +65,18 @@ func TestJoin(t *testing.T) {
 	const forced = "WARN lease lost"
 	checkRows(t, []row{
 		{"released with the last, in order", held(
-			step{0, join("b", "a"), "b has 10; alarm 5s"},
+			step{0, join("b", "a"), "b has 10"},
 			step{0, unlock("b"), "lease of b ends: unlocked"},
 			step{0, unlock("a"), "release o1 token=10 clean; " + unlocked},
 		), "idle"},
 		{"released with the last, the first one first", held(
-			step{0, join("b", "a"), "b has 10; alarm 5s"},
+			step{0, join("b", "a"), "b has 10"},
 			step{0, unlock("a"), "lease of a ends: unlocked"},
 			step{0, unlock("b"), "release o1 token=10 clean; lease of b ends: unlocked; alarm off; dropped"},
 		), "idle"},
 		{"one that joined may be joined", held(
 			step{0, join("b", "a"), "..."},
-			step{0, join("c", "b"), "c has 10; alarm 5s"},
+			step{0, join("c", "b"), "c has 10"},
 			step{0, unlock("a"), "lease of a ends: unlocked"},
 			step{0, unlock("b"), "lease of b ends: unlocked"},
 		), "holding 10 until 13.345s"},
@@ -87,13 +87,13 @@ func TestJoin(t *testing.T) {
 			step{0, unlock("b"), "unlock: lease lost: unlocked by force; withdraw o1 token=10"},
 		), "idle"},
 		{"a future joins at once, and may be received later", held(
-			step{0, join("f", "a", future), "f lies, 10; alarm 5s"},
-			step{time.Second, look("f"), "f has 10; alarm 5s"},
+			step{0, join("f", "a", future), "f lies, 10"},
+			step{time.Second, look("f"), "f has 10"},
 			step{time.Second, unlock("a"), "lease of a ends: unlocked"},
 		), "holding 10 until 13.345s"},
 		{"what nobody has received keeps nothing: it waits when the lease is unlocked", held(
 			step{0, join("f", "a", future), "..."},
-			step{0, join("g", "a", future), "g lies, 10; alarm 5s"},
+			step{0, join("g", "a", future), "g lies, 10"},
 			step{time.Second, unlock("a"), "lease of a ends: unlocked; f is idle; g lies, 11; renew o1 token=11 watch; alarm 1.001s"},
 			step{time.Second, look("g"), "g has 11; alarm 1.25s"},
 			step{time.Second + ms, unlock("g"), "lease of g ends: unlocked; f lies, 12; alarm 13.345s"},
@@ -109,12 +109,12 @@ func TestJoin(t *testing.T) {
 		{"one whose result was received has the lease", held(
 			step{0, join("f", "a", future), "..."},
 			step{0, receive("f"), ""},
-			step{time.Second, unlock("a"), "f has 10; lease of a ends: unlocked; alarm 5s"},
+			step{time.Second, unlock("a"), "f has 10; lease of a ends: unlocked"},
 			step{time.Second, unlock("f"), "release o1 token=10 clean; lease of f ends: unlocked; alarm off; dropped"},
 		), "idle"},
 		{"it is not renewed if the lease is not", heldWith([]with{noRenewal},
 			step{0, join("f", "a", future), "..."},
-			step{9 * time.Second, look("f"), "f has 10; alarm 13.345s"},
+			step{9 * time.Second, look("f"), "f has 10"},
 		), "holding 10 until 13.345s"},
 		{"its caller leaves", held(
 			step{0, join("f", "a", future), "..."},

@@ -96,8 +96,7 @@ type Terms struct {
 func (k *Key) Alarm(now watchdog.Instant, fx *Effects) {
 	for s := &k.stakes; s != nil; {
 		next := s.next
-		if s.due != 0 && s.due <= now {
-			s.due = 0
+		if s.due() <= now {
 			s.alarm(now, fx)
 		}
 		s = next
@@ -105,21 +104,19 @@ func (k *Key) Alarm(now watchdog.Instant, fx *Effects) {
 	if k.futures.idle.n > 0 && k.futures.revival <= now {
 		k.revive(now, fx)
 	}
-	if at := k.earliest(); at != 0 || fx.AlarmSet {
-		fx.Alarm, fx.AlarmSet = at, true
-	}
 }
 
-// earliest returns when the next alarm is due; 0: none is.
-func (k *Key) earliest() watchdog.Instant {
-	at := k.stakes.due
-	if k.futures.idle.n > 0 && (at == 0 || k.futures.revival < at) {
+// Due returns when [Key.Alarm] is due, after each step; 0: never.
+func (k *Key) Due() watchdog.Instant {
+	at := never
+	if k.futures.idle.n > 0 {
 		at = k.futures.revival
 	}
-	for s := k.stakes.next; s != nil; s = s.next {
-		if s.due != 0 && (at == 0 || s.due < at) {
-			at = s.due
-		}
+	for s := &k.stakes; s != nil; s = s.next {
+		at = min(at, s.due())
+	}
+	if at == never {
+		return 0
 	}
 	return at
 }

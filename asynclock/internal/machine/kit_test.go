@@ -243,9 +243,9 @@ func (w *world) carryOut(fx *machine.Effects) (did []string) {
 		did = append(did, w.renewal(r))
 	}
 	w.endedAreWithdrawn()
-	if fx.AlarmSet {
-		w.alarm = fx.Alarm
-		did = append(did, "alarm "+w.since(fx.Alarm))
+	if at := w.key.Due(); at != w.alarm {
+		w.alarm = at
+		did = append(did, "alarm "+w.since(at))
 	}
 	if fx.Dropped {
 		did = append(did, "dropped")

@@ -173,7 +173,7 @@ func (l *Lease) isGathered() bool { return l != nil && l.Whole != nil && l.Whole
 
 // Adopt makes l a part of a Whole that no caller has yet. It is renewed, and its maximum hold does not
 // count. Adopt reports false if the lease has ended.
-func (k *Key) Adopt(l *Lease, whole *Whole, fx *Effects) bool {
+func (k *Key) Adopt(l *Lease, whole *Whole) bool {
 	l.Whole = whole
 	if l.Err != nil {
 		return false
@@ -181,7 +181,6 @@ func (k *Key) Adopt(l *Lease, whole *Whole, fx *Effects) bool {
 	if l.first == nil {
 		l.bound = 0 // it counts from Count
 	}
-	k.stakeOf(l.Owner).schedule(fx) // it may have been a part of another Whole, which was not renewed
 	return true
 }
 
@@ -200,14 +199,13 @@ func (k *Key) IsContested(l *Lease) bool {
 }
 
 // Count lets the bounds of a part count from now.
-func (k *Key) Count(l *Lease, now watchdog.Instant, fx *Effects) {
+func (k *Key) Count(l *Lease, now watchdog.Instant) {
 	if l.Err != nil || l.first != nil {
 		return
 	}
 	if l.claimed = now; l.Terms.MaxHold > 0 {
 		l.bound = now.Add(l.Terms.MaxHold)
 	}
-	k.stakeOf(l.Owner).schedule(fx)
 }
 
 // First returns the lease that l joined by re-entry, or l itself if it joined none.

@@ -212,7 +212,6 @@ func (s *stake) look(now watchdog.Instant, fx *Effects) {
 	}
 	if s.isLying() {
 		f.lain, f.lookAt = lain, now.Add(pause)
-		s.schedule(fx)
 	}
 }
 
@@ -228,7 +227,6 @@ func (s *stake) yield(now watchdog.Instant, fx *Effects) bool {
 		return true
 	default:
 		s.holding.renewAt = min(s.holding.renewAt, s.watchAt(now))
-		s.schedule(fx)
 	}
 	return false
 }
@@ -245,12 +243,9 @@ func (s *stake) moveOn(now watchdog.Instant, fx *Effects) {
 		if known {
 			pause = k.pause()
 		}
-		k.reviveIn(pause, now, fx)
+		k.reviveIn(pause, now)
 	}
 	s.goOn(now, fx)
-	if s.holding != nil {
-		s.schedule(fx)
-	}
 }
 
 // goOn decides what happens to a holding of which something was taken back.

@@ -53,7 +53,7 @@ func (s *stake) giveToNext(now watchdog.Instant, fx *Effects) *Release {
 	case !s.isTenure() && s.key.hasTaker(s.terms) && s.mayPassLocally(now) && s.passLocally(now, fx):
 		return nil
 	case s.key.waiters.first == nil && s.mayRetain(now):
-		s.retain(now, fx)
+		s.retain(now)
 		return nil
 	}
 	return s.giveBack(keep, now, fx)
@@ -85,7 +85,7 @@ func (s *stake) release(keep time.Duration, now watchdog.Instant, fx *Effects) *
 	if s.key.futures.vain == 0 {
 		s.key.requeueIdle()
 	}
-	s.forgetOwner(fx)
+	s.forgetOwner()
 	switch k := s.key; {
 	case k.waiters.first == nil:
 		fx.Dropped = k.Idle()

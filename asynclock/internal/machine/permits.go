@@ -200,10 +200,7 @@ func (s *stake) giveUpFree(now watchdog.Instant, fx *Effects) *Release {
 	case root.joiner == nil:
 		h.block.over = true
 		return s.giveBack(root.holdBack(now), now, fx)
-	case free == 0:
-		return nil
-	case s.spare(now) == 0:
-		s.schedule(fx)
+	case free == 0, s.spare(now) == 0:
 		return nil
 	default:
 		h.block.kept -= free

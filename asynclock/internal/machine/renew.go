@@ -42,7 +42,6 @@ func (s *stake) renew(now watchdog.Instant, fx *Effects) {
 	r := s.renewal(ttl, now)
 	r.asks = asks
 	fx.renewals.push(r)
-	s.schedule(fx) // the deadline stands, whatever becomes of the call
 }
 
 // renewal returns a renewal of the holding by ttl.
@@ -80,8 +79,6 @@ func (s *stake) renewNow(now watchdog.Instant, fx *Effects) {
 func (s *stake) renewIfDue(now watchdog.Instant, fx *Effects) {
 	if s.renewable() && now >= s.holding.renewAt {
 		s.renew(now, fx)
-	} else {
-		s.schedule(fx)
 	}
 }
 
@@ -117,7 +114,6 @@ func (s *stake) renewalFailed(err error, now watchdog.Instant, fx *Effects) {
 	h.renewAt = now.Add(RetryIn(h.failures, s.terms.TTL))
 	fx.note(slog.LevelDebug, "renewal failed",
 		slog.String("key", s.key.Name), slog.Any("error", err))
-	s.schedule(fx)
 }
 
 // Renewed handles the answer to a renewal.
@@ -140,7 +136,7 @@ func (k *Key) Renewed(r *Renewal, reply store.RenewReply, now watchdog.Instant, 
 	case reply.Err == nil:
 		s.extended(r, &reply, now, fx)
 	case errors.Is(reply.Err, store.ErrLost) && (h.downgrade != nil || r.Request.Share.Mode != s.terms.Mode):
-		s.schedule(fx) // it may be about what the owner had before its downgrade: no proof of a loss
+		// It may be about what the owner had before its downgrade: no proof of a loss.
 	case errors.Is(reply.Err, store.ErrLost):
 		s.lose(h.whyLost(reply.Err), now, fx)
 	case r.manual: // its caller gets the error
@@ -193,6 +189,5 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, now watchdog.Insta
 	if h.cohort.waited && s.yield(now, fx) {
 		return // the notification was lost
 	}
-	s.schedule(fx)
 	s.learnLimit(reply.Limit, now, fx)
 }

@@ -40,13 +40,12 @@ func (s *stake) mayRetain(now watchdog.Instant) bool {
 }
 
 // retain keeps the key for now.
-func (s *stake) retain(now watchdog.Instant, fx *Effects) {
+func (s *stake) retain(now watchdog.Instant) {
 	h := s.holding
 	h.lease = nil
 	h.retained = now.Add(s.terms.Retention)
 	h.cohort.since = 0 // no other client has waited
 	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(now))
-	s.schedule(fx)
 }
 
 // watchfulSchedule returns when to renew a key that is retained, or that readers may join. The renewal

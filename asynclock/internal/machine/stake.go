@@ -16,7 +16,6 @@ import (
 type stake struct {
 	key  *Key
 	next *stake
-	due  watchdog.Instant // the alarm; 0: none
 
 	owner string // in the store: the waiter's or the holder's identity
 	terms *Terms // that the owner was made with
@@ -57,30 +56,34 @@ func (s *stake) ttl() time.Duration {
 	return holdTTL(s.terms.TTL, max(s.terms.MaxHold, s.terms.MinHold))
 }
 
+// due returns when the stake has to be looked at.
+func (s *stake) due() watchdog.Instant {
+	switch {
+	case s.attempt != nil:
+		return s.attempt.due
+	case s.holding != nil:
+		return s.holdingDue()
+	}
+	return never
+}
+
 // alarm does the work that is due.
 func (s *stake) alarm(now watchdog.Instant, fx *Effects) {
-	switch { // neither: it ended while the watchdog was on its way
-	case s.attempt != nil:
+	if s.attempt != nil {
+		s.attempt.due = never
 		s.attemptDue(now, fx)
-	case s.holding != nil:
+	} else {
 		s.tick(now, fx)
 	}
 }
 
-// setAlarm sets when the stake is looked at next.
-func (s *stake) setAlarm(at watchdog.Instant, fx *Effects) {
-	s.due = at
-	fx.Alarm, fx.AlarmSet = s.key.earliest(), true
-}
-
 // forgetOwner ends the use of the owner id in this client. Later replies and events for this owner are
 // ignored.
-func (s *stake) forgetOwner(fx *Effects) {
+func (s *stake) forgetOwner() {
 	s.key.host.DropOwner(s.owner)
 	s.owner = ""
 	s.attempt, s.holding = nil, nil
 	s.key.remove(s)
-	s.setAlarm(0, fx)
 }
 
 // unused returns a stake that is out of use.

@@ -56,7 +56,7 @@ func (s *stake) setRoot(l *Lease) {
 
 // countBounds lets the bounds of a lease's hold count from now. A lease that has such has its tenure for
 // itself.
-func (s *stake) countBounds(w *Waiter, root *Lease, now watchdog.Instant, fx *Effects) {
+func (s *stake) countBounds(w *Waiter, root *Lease, now watchdog.Instant) {
 	if !s.isTenure() {
 		return
 	}
@@ -66,6 +66,5 @@ func (s *stake) countBounds(w *Waiter, root *Lease, now watchdog.Instant, fx *Ef
 	}
 	if s.terms.MaxHold > 0 && root.bound == 0 {
 		root.bound = now.Add(s.terms.MaxHold)
-		s.schedule(fx)
 	}
 }

@@ -117,23 +117,23 @@ func (s *stake) attemptDue(now watchdog.Instant, fx *Effects) {
 	if s.attempt.inFlight == 0 && now >= t.next {
 		s.requestAgain(fx)
 	}
-	s.watchTrouble(now, fx)
+	s.watchTrouble(now)
 }
 
 // requestAt has the next request sent at that time.
-func (s *stake) requestAt(at, now watchdog.Instant, fx *Effects) {
+func (s *stake) requestAt(at, now watchdog.Instant) {
 	t := s.attempt.trouble
 	if t == nil || t.queued {
-		s.setAlarm(at, fx)
+		s.attempt.due = at
 		return
 	}
 	t.next = at
-	s.watchTrouble(now, fx)
+	s.watchTrouble(now)
 }
 
 // watchTrouble sets the alarm for the next request, and for the first waiter whose patience ends, also
 // while a request is under way.
-func (s *stake) watchTrouble(now watchdog.Instant, fx *Effects) {
+func (s *stake) watchTrouble(now watchdog.Instant) {
 	t := s.attempt.trouble
 	if t == nil || t.queued {
 		return
@@ -146,13 +146,13 @@ func (s *stake) watchTrouble(now watchdog.Instant, fx *Effects) {
 	for w := s.key.waiters.first; w != nil; w = w.behind {
 		t.due = min(t.due, t.patienceEnds(w))
 	}
-	s.setAlarm(t.due, fx)
+	s.attempt.due = t.due
 }
 
 // joinTrouble is watchTrouble for one more waiter.
-func (s *stake) joinTrouble(w *Waiter, fx *Effects) {
+func (s *stake) joinTrouble(w *Waiter) {
 	if t := s.attempt.trouble; t != nil && !t.queued && t.patienceEnds(w) < t.due {
-		s.watchTrouble(w.Since, fx)
+		s.watchTrouble(w.Since)
 	}
 }
 
@@ -216,5 +216,5 @@ func (s *stake) grantedTooLate(call *Acquire, err error, now watchdog.Instant, f
 	next := s.key.unused()
 	next.begin(new(Attempt), now)
 	next.attempt.trouble, next.attempt.admitted = t, true
-	next.watchTrouble(now, fx)
+	next.watchTrouble(now)
 }

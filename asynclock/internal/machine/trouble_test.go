@@ -34,7 +34,7 @@ func TestPatience(t *testing.T) {
 		{"the answer in time ends the trouble", begin(refused,
 			step{61 * ms, alarm, "..."},
 			step{100 * ms, answer(2, waiting(1)), "alarm ~1.5s"},
-			step{2 * time.Second, alarm, "acquire o1"},
+			step{2 * time.Second, alarm, "acquire o1; alarm off"},
 		), "waiting as o1"},
 		{"it ends while a request is under way", begin(silent,
 			step{61 * ms, alarm, "acquire o1 timeout=2s; alarm 5s"},
@@ -69,7 +69,7 @@ func TestPatience(t *testing.T) {
 		), "waiting as o2"},
 		{"a TryLock gives up at the first failure", []step{
 			{0, arrive("a", try), "acquire o1 try"},
-			{0, answer(1, refused), gaveUp + "; withdraw o1; alarm off; dropped"},
+			{0, answer(1, refused), gaveUp + "; withdraw o1; dropped"},
 		}, "idle"},
 		{"a request whose caller has left says nothing of the store", []step{
 			{0, arrive("a"), "acquire o1"},
@@ -85,7 +85,7 @@ func TestPatience(t *testing.T) {
 			{0, arrive("a"), "acquire o1"},
 			{0, arrive("b"), ""},
 			{0, answer(1, failed(store.ErrForeignData)), "a fails: foreign data under the key; b fails: foreign data under the key; " +
-				"withdraw o1 uncertain; alarm off; dropped; " + warning},
+				"withdraw o1 uncertain; dropped; " + warning},
 		}, "idle"},
 	})
 }
@@ -135,7 +135,7 @@ func TestAnswers(t *testing.T) {
 		{"the queue is full: the first fails, the next tries", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, arrive("b"), ""},
-			{0, answer(1, full), "a fails: wait queue is full; acquire o2; alarm off"},
+			{0, answer(1, full), "a fails: wait queue is full; acquire o2"},
 		}, "waiting as o2"},
 		{"the queue is full, and an earlier request had no answer", []step{
 			{0, arrive("a"), "acquire o1"},
@@ -145,26 +145,26 @@ func TestAnswers(t *testing.T) {
 		}, "idle"},
 		{"withdrawn: a new owner begins", []step{
 			{0, arrive("a"), "acquire o1"},
-			{0, answer(1, gone), "acquire o2; alarm off"},
+			{0, answer(1, gone), "acquire o2"},
 		}, "waiting as o2"},
 		{"an answer that is none", []step{
 			{0, arrive("a"), "acquire o1"},
-			{0, answer(1, other), "a fails: foreign data under the key; withdraw o1; alarm off; dropped; " + warning},
+			{0, answer(1, other), "a fails: foreign data under the key; withdraw o1; dropped; " + warning},
 		}, "idle"},
 		{"a TryLock is refused", []step{
 			{0, arrive("a", try), "acquire o1 try"},
-			{0, answer(1, heldBy), "a fails: held by another; alarm off; dropped"},
+			{0, answer(1, heldBy), "a fails: held by another; dropped"},
 		}, "idle"},
 		{"a TryLock is refused, and a Lock behind it begins", []step{
 			{0, arrive("a", try), "acquire o1 try"},
 			{0, arrive("b"), ""},
-			{0, answer(1, heldBy), "a fails: held by another; acquire o2; alarm off"},
+			{0, answer(1, heldBy), "a fails: held by another; acquire o2"},
 		}, "waiting as o2"},
 		{"a future that tries does so twice", []step{
 			{0, arrive("a", try, future), "acquire o1 try watch requests"},
 			{10 * ms, answer(1, notified), "alarm 30ms"},
-			{30 * ms, alarm, "acquire o1 try watch requests"},
-			{40 * ms, answer(2, notified), "a fails: held by another; alarm off; dropped"},
+			{30 * ms, alarm, "acquire o1 try watch requests; alarm off"},
+			{40 * ms, answer(2, notified), "a fails: held by another; dropped"},
 		}, "idle"},
 		{"a TryLock never waits for a waiter of this client", []step{
 			{0, arrive("a"), "acquire o1"},

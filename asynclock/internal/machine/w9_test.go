@@ -19,7 +19,7 @@ func TestW9(t *testing.T) {
 		return []step{{0, arrive("a"), "acquire o1"}, {0, answer(1, reply), want}}
 	}
 	repeated := append(answered(1, -1, 0, "alarm ~1.5s"),
-		step{2 * time.Second, alarm, "acquire o1"},
+		step{2 * time.Second, alarm, "acquire o1; alarm off"},
 		step{2 * time.Second, event(store.EventWake), ""}, // one is under way, and another will follow
 		step{2 * time.Second, answer(2, waiting(0)), "acquire o1"},
 		step{2 * time.Second, answer(3, waiting(0)), "alarm ~1.5s"})
@@ -68,13 +68,13 @@ func TestW10(t *testing.T) {
 	checkRows(t, []row{
 		{"they come again", begin(
 			step{time.Second, missed(true), "alarm <50ms"},
-			step{1050 * ms, alarm, "acquire o1"},
+			step{1050 * ms, alarm, "acquire o1; alarm off"},
 		), "waiting as o1"},
 		{"they do not come yet", begin(
 			step{time.Second, missed(false), ""},
 		), "waiting as o1"},
 		{"a request is under way", begin(
-			step{2 * time.Second, alarm, "acquire o1"},
+			step{2 * time.Second, alarm, "acquire o1; alarm off"},
 			step{2 * time.Second, missed(true), ""},
 			step{2 * time.Second, answer(2, waiting(0)), "acquire o1"},
 		), "waiting as o1"},

@@ -27,7 +27,7 @@ func TestW1(t *testing.T) {
 		{
 			"base is of each owner's own", []step{
 				{0, arrive("a"), "acquire o1"},
-				{0, leave("a"), "a fails: left; withdraw o1 uncertain; alarm off; dropped"},
+				{0, leave("a"), "a fails: left; withdraw o1 uncertain; dropped"},
 				{2 * time.Second, arrive("b"), "acquire o2"},
 				{3 * time.Second, message(1), "b has 1; alarm 3.3s"},
 			}, "holding 1 until 6s",
@@ -54,7 +54,7 @@ func TestW2(t *testing.T) {
 			"base moves with each answer", []step{
 				{0, arrive("a"), "acquire o1"},
 				{0, answer(1, waiting(0)), "alarm ~1.5s"},
-				{2 * time.Second, alarm, "acquire o1"},
+				{2 * time.Second, alarm, "acquire o1; alarm off"},
 				{2 * time.Second, answer(2, waiting(0)), "alarm ~1.5s"},
 				{3 * time.Second, message(1), "a has 1; alarm 3.3s"},
 			}, "holding 1 until 6s",
@@ -63,7 +63,7 @@ func TestW2(t *testing.T) {
 			"base moves back with no answer", []step{
 				{0, arrive("a"), "acquire o1"},
 				{0, answer(1, waiting(0)), "alarm ~1.5s"},
-				{2 * time.Second, alarm, "acquire o1"},
+				{2 * time.Second, alarm, "acquire o1; alarm off"},
 				{2 * time.Second, answer(2, waiting(0)), "alarm ~1.5s"},
 				{2 * time.Second, answer(1, waiting(0)), "alarm ~1.5s"},
 				{3 * time.Second, message(1), "a has 1; alarm 3.3s"},
@@ -121,7 +121,7 @@ func TestW3(t *testing.T) {
 		}, "waiting as o2"},
 		{"a TryLock fails", []step{
 			{0, arrive("a", try), "acquire o1 try"},
-			{ttl, answer(1, granted(1)), "a fails: store unreachable: too slow for this TTL: the answer took 15s, too long for a TTL of 15s; withdraw o1; alarm off; dropped"},
+			{ttl, answer(1, granted(1)), "a fails: store unreachable: too slow for this TTL: the answer took 15s, too long for a TTL of 15s; withdraw o1; dropped"},
 		}, "idle"},
 		{"failures are counted from owner to owner", []step{
 			{0, arrive("a"), "acquire o1"},
@@ -134,16 +134,16 @@ func TestW3(t *testing.T) {
 			{ttl, answer(1, granted(1)), tooSlow},
 			{ttl + 100*ms, alarm, "acquire o2 admitted timeout=2s; alarm 19s"},
 			{2*ttl + 100*ms, answer(2, waiting(1)), "alarm ~1.5s"},
-			{2*ttl + 2*time.Second, alarm, "acquire o2 admitted timeout=2s"},
+			{2*ttl + 2*time.Second, alarm, "acquire o2 admitted timeout=2s; alarm off"},
 			{2*ttl + 14*time.Second, answer(3, granted(2)), "a fails: store unreachable: too slow for this TTL: the answer took 12s, too long for a TTL of 15s; " +
-				"withdraw o2; alarm off; dropped; WARN waiting for a key failed"},
+				"withdraw o2; dropped; WARN waiting for a key failed"},
 		}, "idle"},
 		{"an answer in time ends the row", []step{
 			{0, arrive("a"), "acquire o1"},
 			{ttl, answer(1, granted(1)), tooSlow},
 			{ttl + 100*ms, alarm, "acquire o2 admitted timeout=2s; alarm 19s"},
 			{ttl + 200*ms, answer(2, waiting(1)), "alarm ~1.5s"},
-			{ttl + 2*time.Second, alarm, "acquire o2 admitted"},
+			{ttl + 2*time.Second, alarm, "acquire o2 admitted; alarm off"},
 		}, "waiting as o2"},
 	})
 }
@@ -172,7 +172,7 @@ func TestW4(t *testing.T) {
 		{"a request is under way", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, answer(1, waiting(7)), "alarm ~1.5s"},
-			{2 * time.Second, alarm, "acquire o1"},
+			{2 * time.Second, alarm, "acquire o1; alarm off"},
 			{2 * time.Second, message(7), "DEBUG dropped a stale grant"},
 			{3 * time.Second, answer(2, waiting(7)), "acquire o1"},
 		}, "waiting as o1"},
@@ -216,7 +216,7 @@ func TestW6(t *testing.T) {
 		return append([]step{
 			{0, arrive("a"), "acquire o1"},
 			{0, answer(1, waiting(1)), "alarm ~1.5s"},
-			{2 * time.Second, alarm, "acquire o1"},
+			{2 * time.Second, alarm, "acquire o1; alarm off"},
 			{2 * time.Second, message(5), "a has 5; alarm 1.5s"},
 		}, more...)
 	}
@@ -238,13 +238,13 @@ func TestW6(t *testing.T) {
 		{"a token that was used since is no other grant", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, answer(1, waiting(1)), "alarm ~1.5s"},
-			{2 * time.Second, alarm, "acquire o1"},
+			{2 * time.Second, alarm, "acquire o1; alarm off"},
 			{2 * time.Second, notify(store.Event{
 				Kind: store.EventGrant, Grant: store.Grant{Token: 5, TokensFollowClock: true}, GrantTTL: grantTTL,
 			}), "a has 5; alarm 1.5s"},
 			{2100 * ms, arrive("b"), ""},
 			{2100 * ms, unlock("a"), "b has 6; lease of a ends: unlocked; renew o1 token=6 watch; alarm 4s"},
-			{2200 * ms, answer(2, granted(6)), ""},
+			{2200 * ms, answer(2, granted(6)), "alarm 15.345s"},
 		}, "holding 6 until 15.345s"},
 		{"the answer comes after the deadline", begin(
 			step{5 * time.Second, answer(2, granted(5)), "lease of a ends: lease lost: expired; alarm off; dropped; WARN lease lost"},
@@ -269,25 +269,25 @@ func TestW7(t *testing.T) {
 	checkRows(t, []row{
 		{"withdrawn", []step{
 			{0, arrive("a"), "acquire o1"},
-			{0, leave("a"), "a fails: left; withdraw o1 uncertain; alarm off; dropped"},
+			{0, leave("a"), "a fails: left; withdraw o1 uncertain; dropped"},
 			{time.Second, answer(1, granted(1)), "withdraw o1"},
 		}, "idle"},
 		{"withdrawn, and another waits", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, arrive("b", holder("other")), ""},
-			{0, leave("a"), "a fails: left; withdraw o1 uncertain; acquire o2; alarm off"},
+			{0, leave("a"), "a fails: left; withdraw o1 uncertain; acquire o2"},
 			{time.Second, answer(1, granted(1)), "withdraw o1"},
 		}, "waiting as o2"},
 		{"withdrawn, and not granted", []step{
 			{0, arrive("a"), "acquire o1"},
-			{0, leave("a"), "a fails: left; withdraw o1 uncertain; alarm off; dropped"},
+			{0, leave("a"), "a fails: left; withdraw o1 uncertain; dropped"},
 			{time.Second, answer(1, waiting(1)), ""},
 			{time.Second, answer(1, failed(store.ErrOutcomeUnknown)), ""},
 		}, "idle"},
 		{"released", []step{
 			{0, arrive("a", minHold(time.Minute)), "acquire o1"},
 			{0, answer(1, waiting(0)), "alarm ~1.5s"},
-			{2 * time.Second, alarm, "acquire o1"},
+			{2 * time.Second, alarm, "acquire o1; alarm off"},
 			{2 * time.Second, message(1), "a has 1; alarm 1.5s"},
 			{2 * time.Second, unlock("a"), "release o1 token=1 back=1m0s uncertain; lease of a ends: unlocked; alarm off; dropped"},
 			{3 * time.Second, answer(2, granted(1)), ""},
@@ -295,7 +295,7 @@ func TestW7(t *testing.T) {
 		{"lost", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, answer(1, waiting(0)), "alarm ~1.5s"},
-			{2 * time.Second, alarm, "acquire o1"},
+			{2 * time.Second, alarm, "acquire o1; alarm off"},
 			{2 * time.Second, message(1), "a has 1; alarm 1.5s"},
 			{5 * time.Second, alarm, "lease of a ends: lease lost: expired; alarm off; dropped; WARN lease lost"},
 			{6 * time.Second, answer(2, granted(1)), ""},

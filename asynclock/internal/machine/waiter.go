@@ -94,15 +94,10 @@ func (k *Key) Arrive(w *Waiter, now watchdog.Instant, fx *Effects) error {
 // arrived decides what happens to a waiter that has queued.
 func (k *Key) arrived(w *Waiter, now watchdog.Instant, fx *Effects) {
 	k.admitReaders(now, fx)
-	for s := &k.stakes; s != nil; s = s.next {
-		if s.isLying() {
-			s.schedule(fx) // somebody waits for it now
-		}
-	}
 	switch s := k.contender(); {
 	case k.waiters.first == nil: // it was admitted
 	case s != nil:
-		s.joinTrouble(w, fx)
+		s.joinTrouble(w)
 		if a := s.attempt; w.Try && a.inFlight == 0 && a.blocker == nil && a.grace != 0 {
 			s.requestAgain(fx) // T1: the grace is over, and the next heartbeat may be far
 		}
