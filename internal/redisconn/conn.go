@@ -100,9 +100,6 @@ func (c *Conn) Close() (first bool) {
 	if c.closed.Swap(true) {
 		return false
 	}
-	if c.line != nil {
-		c.line.end()
-	}
 	if c.solo != nil {
 		c.solo.close()
 	}

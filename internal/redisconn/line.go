@@ -26,8 +26,6 @@ import (
 //     begins while a caller is inside, and no caller enters while one is under way.
 type line struct {
 	client rueidis.Client
-	life   context.Context //nolint:containedctx // of the probes; ends with the line
-	end    context.CancelFunc
 	place  chan struct{} // has an element for each place that is taken
 
 	open   atomic.Bool  // callers may enter: no dial is under way
@@ -46,9 +44,7 @@ type probe struct {
 }
 
 func newLine(places int) *line {
-	l := &line{place: make(chan struct{}, places)}
-	l.life, l.end = context.WithCancel(context.Background())
-	return l
+	return &line{place: make(chan struct{}, places)}
 }
 
 // errCallersInside is the error of a dial that is not made, because callers would wait for it.
@@ -193,10 +189,10 @@ func (l *line) runProbe() (more bool) {
 }
 
 // ping returns nil if the server answered, with whatever. rueidis does not repeat an arbitrary
-// command.
+// command. Close ends each connection and dial, and so the ping.
 func (l *line) ping() error {
 	for {
-		err := l.client.Do(l.life, l.client.B().Arbitrary("PING").Build()).NonRedisError()
+		err := l.client.Do(context.Background(), l.client.B().Arbitrary("PING").Build()).NonRedisError()
 		if !errors.Is(err, errCallersInside) {
 			return err
 		}

@@ -32,7 +32,6 @@ func TestTheFailureOfAnEarlierProbeIsNotTheCallers(t *testing.T) {
 		client := &fakeClient{answers: make(chan error)}
 		l := newLine(10)
 		l.client = client
-		defer l.end()
 		l.place <- struct{}{}
 		l.abandon() // begins a probe
 		broken, refused := errors.New("connection broken"), errors.New("connection refused")

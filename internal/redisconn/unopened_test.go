@@ -30,15 +30,16 @@ func TestWhatIsNotOpenedIsUnreachable(t *testing.T) {
 	}
 }
 
-// A handshake, and a dialer of the application's, may fail with any error.
+// A handshake, and a dialer of the application's, may fail with any error. The end of a context of theirs is not that of
+// the caller's.
 func TestADialThatFailsHasSentNothing(t *testing.T) {
 	t.Parallel()
-	var c Conn
-	dial := c.dialed.dialer(func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
-		return nil, errors.New("tls: certificate required")
-	})
-	_, err := dial(t.Context(), "127.0.0.1:1", new(net.Dialer), nil)
-	if got := c.Failure(err); !errors.Is(got, store.ErrUnreachable) || errors.Is(got, store.ErrOutcomeUnknown) {
-		t.Errorf("got %v, want ErrUnreachable", got)
+	for _, cause := range []error{errors.New("tls: certificate required"), context.DeadlineExceeded} {
+		var c Conn
+		dial := c.dialed.dialer(func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return nil, cause })
+		_, err := dial(t.Context(), "127.0.0.1:1", new(net.Dialer), nil)
+		if got := c.Failure(err); !errors.Is(got, store.ErrUnreachable) || errors.Is(got, store.ErrOutcomeUnknown) {
+			t.Errorf("%v: got %v, want ErrUnreachable", cause, got)
+		}
 	}
 }
