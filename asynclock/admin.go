@@ -9,9 +9,7 @@ import (
 	"iter"
 	"unicode/utf8"
 
-	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/store"
-	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // Inspect returns the holder of the key and its waiters, as the store knows them. If the waiters of
@@ -168,10 +166,9 @@ func (c *Client) releaseRetained(key string) {
 	if s == nil || !s.machine.Retained() {
 		return
 	}
-	now := watchdog.Refresh()
-	var fx machine.Effects
-	s.machine.ReleaseRetained(now, &fx)
-	s.carryOutLocked(&fx, now)
+	st := stepNow()
+	s.machine.ReleaseRetained(&st)
+	s.carryOutLocked(&st)
 }
 
 func (c *Client) checkCall(ctx context.Context, key string) error {

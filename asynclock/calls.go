@@ -123,12 +123,9 @@ func eachLane[T any](calls []T, laneOf func(T) int, send func(together []T)) {
 func onAcquire(call *machine.Acquire, reply *store.AcquireReply) {
 	s := stateOf(call.Key)
 	s.shard.client.heard(call.Key.Name, reply.Err)
-	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
-	now := watchdog.Refresh()
-	var fx machine.Effects
-	s.machine.Answer(call, reply, now, &fx)
-	s.carryOutLocked(&fx, now)
+	st := s.begin()
+	defer s.end(&st)
+	s.machine.Answer(call, reply, &st)
 }
 
 // ourTimeout translates the end of a call's own time limit into ErrUnreachable. A context's error

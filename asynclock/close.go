@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -207,10 +206,9 @@ func (c *Client) rejectWaiters() {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
-			now := watchdog.Refresh()
-			var fx machine.Effects
-			s.machine.TurnAway(ErrClosed, now, &fx)
-			s.carryOutLocked(&fx, now)
+			st := stepNow()
+			s.machine.TurnAway(ErrClosed, &st)
+			s.carryOutLocked(&st)
 		}
 		sh.mu.Unlock()
 	}
@@ -253,10 +251,9 @@ func (c *Client) abandonLeases() int {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
-			now := watchdog.Refresh()
-			var fx machine.Effects
-			n += s.machine.Abandon(ErrClosed, now, &fx)
-			s.carryOutLocked(&fx, now)
+			st := stepNow()
+			n += s.machine.Abandon(ErrClosed, &st)
+			s.carryOutLocked(&st)
 		}
 		sh.mu.Unlock()
 	}

@@ -104,13 +104,9 @@ func (c *Client) sendRest(ctx context.Context, ttl time.Duration, d *machine.Dow
 }
 
 func (l *Lease) beginDowngrade() (*machine.Downgrade, error) {
-	s := l.state
-	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
-	now := watchdog.Refresh()
-	var fx machine.Effects
-	d, err := s.machine.BeginDowngrade(&l.core, now, &fx)
-	s.carryOutLocked(&fx, now)
+	st := l.state.begin()
+	defer l.state.end(&st)
+	d, err := l.state.machine.BeginDowngrade(&l.core, &st)
 	if err != nil && err != l.core.Err { //nolint:errorlint // is it the very same value?
 		return nil, fmt.Errorf("%w: the lease can't be a reader's: %w", ErrInvalidOption, err)
 	}
@@ -122,10 +118,9 @@ func (l *Lease) endDowngrade(d *machine.Downgrade, w *waiter, reply *store.Relea
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	now := watchdog.Refresh()
-	var fx machine.Effects
-	s.machine.EndDowngrade(d, &w.Waiter, reply, now, &fx)
-	s.carryOutLocked(&fx, now)
+	st := stepNow()
+	s.machine.EndDowngrade(d, &w.Waiter, reply, &st)
+	s.carryOutLocked(&st)
 	l.reader = w.lease()
 	return l.reader, w.Err
 }

@@ -3,9 +3,7 @@
 package asynclock
 
 import (
-	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/store"
-	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // onEvent handles a notification of the store.
@@ -23,15 +21,13 @@ func (c *Client) onEvent(e store.Event) {
 		return // the owner is forgotten; see W7 in docs/design.md
 	}
 	defer s.shard.mu.Unlock()
-	now := watchdog.Refresh()
-	var fx machine.Effects
-	s.machine.Event(&e, now, &fx)
-	s.carryOutLocked(&fx, now)
+	st := stepNow()
+	s.machine.Event(&e, &st)
+	s.carryOutLocked(&st)
 }
 
 // onMissedEvents is called when messages may have been lost, or will be.
 func (c *Client) onMissedEvents(e *store.Event) {
-	now := watchdog.Refresh()
 	for i := range c.shards {
 		sh := &c.shards[i]
 		sh.mu.Lock()
@@ -39,9 +35,9 @@ func (c *Client) onMissedEvents(e *store.Event) {
 			if e.OneLane && e.Lane != s.Lane() {
 				continue
 			}
-			var fx machine.Effects
-			s.machine.Missed(e.Kind == store.EventResync, now, &fx)
-			s.carryOutLocked(&fx, now)
+			st := stepNow()
+			s.machine.Missed(e.Kind == store.EventResync, &st)
+			s.carryOutLocked(&st)
 		}
 		sh.mu.Unlock()
 	}

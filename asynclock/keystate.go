@@ -43,34 +43,49 @@ func stateOf(k *machine.Key) *keyState {
 	return k.Host().(*keyState) //nolint:forcetypeassert // the only type of host here
 }
 
+// begin begins a step of the machine. The caller then holds the mutex, until [keyState.end].
+func (s *keyState) begin() machine.Step {
+	s.shard.mu.Lock()
+	return stepNow()
+}
+
+// end carries out what the step has decided.
+func (s *keyState) end(st *machine.Step) {
+	defer s.shard.mu.Unlock()
+	s.carryOutLocked(st)
+}
+
+// stepNow returns a step for a caller that holds the mutex.
+func stepNow() machine.Step { return machine.Step{Now: watchdog.Refresh()} }
+
 // Fire does the work that is due. It runs on the watchdog's goroutine.
 func (s *keyState) Fire(now watchdog.Instant) {
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
 	s.due = 0
-	var fx machine.Effects
-	s.machine.Alarm(now, &fx)
-	s.carryOutLocked(&fx, now)
+	st := machine.Step{Now: now}
+	s.machine.Alarm(&st)
+	s.carryOutLocked(&st)
 }
 
-// carryOutLocked does what a step of the machine, made at now, has decided.
-func (s *keyState) carryOutLocked(fx *machine.Effects, now watchdog.Instant) {
+// carryOutLocked does what a step of the machine has decided.
+func (s *keyState) carryOutLocked(st *machine.Step) {
 	c := s.shard.client
-	if fx.TripSent != 0 {
-		c.trips.measured(fx.TripSent, now, fx.TripTTL, c.log)
+	if st.TripSent != 0 {
+		c.trips.measured(st.TripSent, st.Now, st.TripTTL, c.log)
 	}
-	for _, n := range fx.Notes {
+	for _, n := range st.Notes {
 		c.log.Add(n.Level, n.Text, n.Attrs...)
 	}
-	for l := fx.NextEnded(); l != nil; l = fx.NextEnded() {
+	for l := st.NextEnded(); l != nil; l = st.NextEnded() {
 		leaseOf(l).endedLocked()
 	}
-	for w := fx.NextDecided(); w != nil; w = fx.NextDecided() {
+	for w := st.NextDecided(); w != nil; w = st.NextDecided() {
 		s.decidedLocked(callerOf(w))
 	}
 	s.setAlarmLocked()
-	s.sendLocked(fx)
-	if fx.Dropped {
+	s.sendLocked(st)
+	if st.Dropped {
 		s.dropLocked()
 	}
 }
@@ -89,9 +104,9 @@ func (s *keyState) setAlarmLocked() {
 }
 
 // sendLocked sends a step's requests in the background.
-func (s *keyState) sendLocked(fx *machine.Effects) {
+func (s *keyState) sendLocked(st *machine.Step) {
 	c := s.shard.client
-	for r := fx.NextRelease(); r != nil; r = fx.NextRelease() {
+	for r := st.NextRelease(); r != nil; r = st.NextRelease() {
 		call := callOf(r)
 		if !r.Withdrawal || c.background.Err() == nil {
 			call.queue()
@@ -99,10 +114,10 @@ func (s *keyState) sendLocked(fx *machine.Effects) {
 			call.finish(nil) // closed: there is no session left
 		}
 	}
-	for call := fx.NextAcquire(); call != nil; call = fx.NextAcquire() {
+	for call := st.NextAcquire(); call != nil; call = st.NextAcquire() {
 		c.send(call)
 	}
-	for r := fx.NextRenewal(); r != nil; r = fx.NextRenewal() {
+	for r := st.NextRenewal(); r != nil; r = st.NextRenewal() {
 		c.renewals.Add(laneFor(s.Lane(), r.Timeout), r)
 	}
 }

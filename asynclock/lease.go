@@ -194,13 +194,9 @@ func (l *Lease) Valid(margin time.Duration) bool {
 // here and now, even if the watchdog has not run yet. It reports whether the lease lasts for longer
 // than margin, and why it has ended, if it has.
 func (l *Lease) check(margin time.Duration) (lasts bool, err error) {
-	s := l.state
-	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
-	now := watchdog.Refresh()
-	var fx machine.Effects
-	lasts = s.machine.Check(&l.core, margin, now, &fx)
-	s.carryOutLocked(&fx, now)
+	st := l.state.begin()
+	defer l.state.end(&st)
+	lasts = l.state.machine.Check(&l.core, margin, &st)
 	return lasts, l.core.Err
 }
 
@@ -237,14 +233,9 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 
 // renewal returns the request that Renew sends.
 func (l *Lease) renewal(ttl time.Duration) (*machine.Renewal, error) {
-	s := l.state
-	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
-	now := watchdog.Refresh()
-	var fx machine.Effects
-	call, err := s.machine.Renew(&l.core, ttl, now, &fx)
-	s.carryOutLocked(&fx, now)
-	return call, err
+	st := l.state.begin()
+	defer l.state.end(&st)
+	return l.state.machine.Renew(&l.core, ttl, &st)
 }
 
 // endedLocked tells everybody that the lease has ended.

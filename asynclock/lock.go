@@ -144,17 +144,16 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (arrival, 
 		return arrival{}, ErrClosed
 	}
 	s := sh.stateLocked(key)
-	now := s.awaitTokenLocked()
-	var fx machine.Effects
+	st := machine.Step{Now: s.awaitTokenLocked()}
 	w.state = s // before its result may be sent
-	if err := s.machine.Arrive(&w.Waiter, now, &fx); err != nil {
-		s.carryOutLocked(&fx, now)
+	if err := s.machine.Arrive(&w.Waiter, &st); err != nil {
+		s.carryOutLocked(&st)
 		w.state = nil
 		return arrival{}, s.publicError(err)
 	}
 	g := sh.watchLocked(w, done)
-	call := fx.NextAcquire()
-	s.carryOutLocked(&fx, now)
+	call := st.NextAcquire()
+	s.carryOutLocked(&st)
 	return arrival{call: call, watch: g}, nil
 }
 
@@ -194,16 +193,15 @@ func (w *waiter) leaveFor(reason error) {
 
 // endWaitLocked ends a waiter whose context has ended. Its error also says what it waited for.
 func (w *waiter) endWaitLocked(reason error) {
-	s, now := w.state, watchdog.Refresh()
-	if w.Stage == machine.Queued {
-		switch obstacle := s.publicError(s.machine.Obstacle(&w.Waiter, now)); {
+	if s := w.state; w.Stage == machine.Queued {
+		switch obstacle := s.publicError(s.machine.Obstacle(&w.Waiter, watchdog.Refresh())); {
 		case obstacle != nil:
 			reason = failure.Join(reason, obstacle)
 		case errors.Is(reason, context.DeadlineExceeded): // who gives up early has learnt nothing of the store
 			reason = failure.Join(reason, errNoAnswer)
 		}
 	}
-	s.leaveLocked(w, reason, now)
+	w.leaveLocked(reason)
 }
 
 // leave withdraws the waiter with err.
@@ -211,13 +209,13 @@ func (w *waiter) leave(err error) {
 	sh := w.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	w.state.leaveLocked(w, err, watchdog.Refresh())
+	w.leaveLocked(err)
 }
 
-func (s *keyState) leaveLocked(w *waiter, err error, now watchdog.Instant) {
-	var fx machine.Effects
-	s.machine.Leave(&w.Waiter, err, now, &fx)
-	s.carryOutLocked(&fx, now)
+func (w *waiter) leaveLocked(err error) {
+	st := stepNow()
+	w.state.machine.Leave(&w.Waiter, err, &st)
+	w.state.carryOutLocked(&st)
 }
 
 // waitEnded returns the error of a wait whose context has ended, or nil if it has not.

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
-	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // Re-entry works by context. Goroutines have no identity that a lock could belong to. They would
@@ -142,10 +141,9 @@ func (l *Lease) inEffect(joinable bool) *Lease {
 	if l.reader != nil {
 		l = l.reader
 	}
-	now := watchdog.Refresh()
-	var fx machine.Effects
-	lasts := s.machine.Lasts(&l.core, now, &fx)
-	s.carryOutLocked(&fx, now)
+	st := stepNow()
+	lasts := s.machine.Lasts(&l.core, &st)
+	s.carryOutLocked(&st)
 	if !lasts || !joinable && l.core.Err != nil {
 		return nil
 	}
@@ -161,15 +159,12 @@ func (w *waiter) join(l *Lease) {
 // like any other. The waiting of a future ends when done is closed, which may need a watch to be armed.
 func (w *waiter) joinNow(done <-chan struct{}) (g *watch, ok bool) {
 	s := w.state
-	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
-	now := watchdog.Refresh()
-	var fx machine.Effects
-	if ok = s.machine.Join(&w.Waiter, now, &fx); ok {
+	st := s.begin()
+	defer s.end(&st)
+	if ok = s.machine.Join(&w.Waiter, &st); ok {
 		g = s.shard.watchLocked(w, done)
 	} else {
 		w.state, w.Stage, w.Lease = nil, machine.Queued, nil
 	}
-	s.carryOutLocked(&fx, now)
 	return g, ok
 }

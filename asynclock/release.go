@@ -164,10 +164,9 @@ func (r *releaseCall) left(err error) {
 		delete(sh.leaving, key)
 	}
 	if s := sh.keys[key]; s != nil {
-		now := watchdog.Refresh()
-		var fx machine.Effects
-		s.machine.Left(err, now, &fx)
-		s.carryOutLocked(&fx, now)
+		st := stepNow()
+		s.machine.Left(err, &st)
+		s.carryOutLocked(&st)
 	}
 }
 
@@ -225,12 +224,9 @@ func (r *releaseCall) rested(reply *store.ReleaseReply) error {
 		reply.Err = r.unconfirmed(reply.Err)
 	}
 	s := stateOf(r.core.Key)
-	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
-	now := watchdog.Refresh()
-	var fx machine.Effects
-	err := s.machine.Rested(&r.core, reply, now, &fx)
-	s.carryOutLocked(&fx, now)
+	st := s.begin()
+	defer s.end(&st)
+	err := s.machine.Rested(&r.core, reply, &st)
 	if reply.Err == nil && r.explained() {
 		return nil
 	}

@@ -117,12 +117,9 @@ func (c *Client) renewNow(ctx context.Context, calls []*machine.Renewal) []error
 func renewalIsLate(r *machine.Renewal) {
 	s := stateOf(r.Key)
 	s.shard.client.heard(r.Key.Name, ErrOutcomeUnknown)
-	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
-	now := watchdog.Refresh()
-	var fx machine.Effects
-	s.machine.RenewalIsLate(r, now, &fx)
-	s.carryOutLocked(&fx, now)
+	st := s.begin()
+	defer s.end(&st)
+	s.machine.RenewalIsLate(r, &st)
 }
 
 // onRenew handles the answer to a renewal.
@@ -131,10 +128,7 @@ func onRenew(r *machine.Renewal, reply store.RenewReply) {
 	if !failure.Transient(reply.Err) || watchdog.Now().Sub(r.Sent) < r.Timeout { // or else it was late, and has been counted
 		s.shard.client.heard(r.Key.Name, reply.Err)
 	}
-	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
-	now := watchdog.Refresh()
-	var fx machine.Effects
-	s.machine.Renewed(r, reply, now, &fx)
-	s.carryOutLocked(&fx, now)
+	st := s.begin()
+	defer s.end(&st)
+	s.machine.Renewed(r, reply, &st)
 }

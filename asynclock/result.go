@@ -5,9 +5,6 @@ package asynclock
 import (
 	"errors"
 	"fmt"
-
-	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
-	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // A Result is the value that the channels of [Client.LockChan] and [Client.LockEach] yield: a lease, which is
@@ -53,9 +50,8 @@ func (w *waiter) look() (*Lease, error) {
 	s := w.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	now := watchdog.Refresh()
-	var fx machine.Effects
-	s.machine.Received(&w.Waiter, now, &fx)
-	s.carryOutLocked(&fx, now)
+	st := stepNow()
+	s.machine.Received(&w.Waiter, &st)
+	s.carryOutLocked(&st)
 	return w.lease(), w.Err
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/internal/failure"
-	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // Unlock ends the lease and gives the key, or the part of it that the lease has, to the next waiters. It may be called from any goroutine
@@ -102,10 +101,9 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	now := watchdog.Refresh()
-	var fx machine.Effects
-	r, again, err := s.machine.Unlock(&l.core, now, &fx)
-	s.carryOutLocked(&fx, now)
+	st := stepNow()
+	r, again, err := s.machine.Unlock(&l.core, &st)
+	s.carryOutLocked(&st)
 	runtime.KeepAlive(l) // a lease is not forgotten while it is being unlocked
 	switch {
 	case again && l.release == nil && !errors.Is(l.core.Err, ErrUnlocked):

@@ -10,20 +10,19 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/store"
-	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // Answer handles the store's answer to a request. Meanwhile its attempt may have ended, or a
 // notification may have made this client the holder.
-func (k *Key) Answer(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
+func (k *Key) Answer(call *Acquire, reply *store.AcquireReply, st *Step) {
 	s := k.stakeOf(call.Request().Owner)
 	switch {
 	case s == nil:
-		k.lateAnswer(call, reply, now, fx)
+		k.lateAnswer(call, reply, st)
 	case s.holding != nil:
-		s.answerWhileHolding(call, reply, now, fx)
+		s.answerWhileHolding(call, reply, st)
 	default:
-		s.answerWhileWaiting(call, reply, now, fx)
+		s.answerWhileWaiting(call, reply, st)
 	}
 }
 
@@ -31,28 +30,28 @@ func (k *Key) Answer(call *Acquire, reply *store.AcquireReply, now watchdog.Inst
 // request took the key, the key is released at once instead of being left to expire. If the attempt
 // became a holding, nothing is done: its release may have held the key back, or its holder may not
 // have noticed the loss.
-func (k *Key) lateAnswer(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
+func (k *Key) lateAnswer(call *Acquire, reply *store.AcquireReply, st *Step) {
 	if reply.Err == nil && reply.Status == store.Granted && !call.attempt.held {
 		request := call.Request()
-		k.withdraw(store.ReleaseRequest{Key: k.Name, Owner: request.Owner}, request.TTL, now, fx)
+		k.withdraw(store.ReleaseRequest{Key: k.Name, Owner: request.Owner}, request.TTL, st)
 	}
 }
 
 // answerWhileHolding handles an answer after a notification that overtook it: W6.
-func (s *stake) answerWhileHolding(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
+func (s *stake) answerWhileHolding(call *Acquire, reply *store.AcquireReply, st *Step) {
 	h := s.holding
 	h.inFlight--
 	h.uncertain = h.uncertain || failure.MayTakeEffect(reply.Err)
 	if reply.Err == nil && reply.Status == store.Granted {
-		s.confirmed(call, reply, now, fx)
+		s.confirmed(call, reply, st)
 	}
 }
 
-func (s *stake) answerWhileWaiting(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
+func (s *stake) answerWhileWaiting(call *Acquire, reply *store.AcquireReply, st *Step) {
 	a := s.attempt
 	a.inFlight--
 	if reply.Err != nil {
-		s.requestFailed(call, reply.Err, now, fx)
+		s.requestFailed(call, reply.Err, st)
 		return
 	}
 	a.watched = a.watched || call.Request().NotifyQueued
@@ -61,50 +60,50 @@ func (s *stake) answerWhileWaiting(call *Acquire, reply *store.AcquireReply, now
 	}
 	a.unnotified = a.unnotified || !reply.WillNotify
 	if reply.Status == store.Granted {
-		s.granted(call, reply, now, fx)
+		s.granted(call, reply, st)
 		return
 	}
-	a.answered(call, now)
+	a.answered(call, st.Now)
 	switch reply.Status {
 	case store.Waiting:
-		s.stillWaiting(call, reply, now, fx)
+		s.stillWaiting(call, reply, st)
 	case store.Held:
-		s.refused(call, reply, now, fx)
+		s.refused(call, reply, st)
 	case store.Full:
-		s.refuseFirst(ErrQueueFull, now, fx)
+		s.refuseFirst(ErrQueueFull, st)
 	case store.TooMuch:
-		s.refuseTooMuch(call, reply.Limit, now, fx)
+		s.refuseTooMuch(call, reply.Limit, st)
 	case store.Withdrawn:
 		s.forgetOwner()
-		s.key.serve(nil, now, fx)
+		s.key.serve(nil, st)
 	default:
-		s.failAll(store.ErrForeignData, now, fx)
+		s.failAll(store.ErrForeignData, st)
 	}
 }
 
 // granted makes this client the holder, unless the answer took so long that too little trust is left:
 // W3.
-func (s *stake) granted(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
+func (s *stake) granted(call *Acquire, reply *store.AcquireReply, st *Step) {
 	ttl := ttlThatCounts(call.Request().TTL, reply.TTL)
 	deadline := trustUntil(call.Sent, ttl)
-	fx.measured(call.Sent, ttlThatCounts(s.terms.TTL, reply.TTL))
-	if tooLate(deadline.Sub(now), ttl) {
-		s.grantedTooLate(call, tooSlow(now.Sub(call.Sent), ttl), now, fx)
+	st.measured(call.Sent, ttlThatCounts(s.terms.TTL, reply.TTL))
+	if tooLate(deadline.Sub(st.Now), ttl) {
+		s.grantedTooLate(call, tooSlow(st.Now.Sub(call.Sent), ttl), st)
 		return
 	}
-	s.hold(grant{reply.Grant, ttl, call.Sent, deadline, reply.Waiters, false}, now, fx)
+	s.hold(grant{reply.Grant, ttl, call.Sent, deadline, reply.Waiters, false}, st)
 }
 
 // stillWaiting handles the answer that the attempt is in the queue. (W2) Base and mark only move
 // forward, because answers may overtake each other.
-func (s *stake) stillWaiting(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
+func (s *stake) stillWaiting(call *Acquire, reply *store.AcquireReply, st *Step) {
 	a := s.attempt
 	a.base = max(a.base, call.Sent)
 	a.mark = max(a.mark, reply.Mark)
 	a.ticket = reply.Ticket
 	a.blocker, a.grace = nil, 0
 	if reply.Grace > 0 && reply.HolderToken == 0 && reply.Holder == "" {
-		a.grace = now.Add(reply.Grace)
+		a.grace = st.Now.Add(reply.Grace)
 	} else {
 		a.blocker = &HeldError{
 			Holder: reply.Holder, Token: reply.HolderToken,
@@ -112,23 +111,23 @@ func (s *stake) stillWaiting(call *Acquire, reply *store.AcquireReply, now watch
 			Used: reply.Used, Limit: int(reply.Limit),
 		}
 	}
-	s.key.refuseTries(func(w *Waiter) error { return s.key.Obstacle(w, now) }, fx) // T2
-	if !s.serves(s.key.waiters.first) {                                            // a store that can't refuse has told a try to wait
-		s.beginAnew(nil, now, fx)
+	s.key.refuseTries(func(w *Waiter) error { return s.key.Obstacle(w, st.Now) }, st) // T2
+	if !s.serves(s.key.waiters.first) {                                               // a store that can't refuse has told a try to wait
+		s.beginAnew(nil, st)
 		return
 	}
 	if a.again {
-		s.requestAgain(fx)
+		s.requestAgain(st)
 		return
 	}
-	a.due = now.Add(s.recheckIn(reply))
+	a.due = st.Now.Add(s.recheckIn(reply))
 }
 
 // refused ends a TryLock, and all that want no less or came before the request: T2. If the holder was notified, the watchdog makes the second
 // request instead: the holder's client may only retain the key, and will have given it back by then.
-func (s *stake) refused(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
+func (s *stake) refused(call *Acquire, reply *store.AcquireReply, st *Step) {
 	if reply.HolderNotified && call.First {
-		s.requestAt(now.Add(secondTry(now.Sub(call.Sent), call.Timeout)), now)
+		s.requestAt(st.Now.Add(secondTry(st.Now.Sub(call.Sent), call.Timeout)), st.Now)
 		return
 	}
 	held := HeldError{
@@ -142,8 +141,8 @@ func (s *stake) refused(call *Acquire, reply *store.AcquireReply, now watchdog.I
 			return nil
 		}
 		return w.told(held)
-	}, fx)
-	s.refuseFirst(&held, now, fx)
+	}, st)
+	s.refuseFirst(&held, st)
 }
 
 // recheckIn is W9: a waiter repeats its request at every heartbeat. The first waiter in the store's
@@ -161,27 +160,27 @@ func (s *stake) recheckIn(reply *store.AcquireReply) time.Duration {
 }
 
 // refuseFirst fails the first waiter, which the store has refused, and lets the next waiter try.
-func (s *stake) refuseFirst(err error, now watchdog.Instant, fx *Effects) {
-	fx.fail(s.key.waiters.pop(), err)
+func (s *stake) refuseFirst(err error, st *Step) {
+	st.fail(s.key.waiters.pop(), err)
 	if s.attempt.uncertain || s.attempt.inFlight > 0 {
-		s.beginAnew(nil, now, fx) // an earlier request may still join the queue
+		s.beginAnew(nil, st) // an earlier request may still join the queue
 		return
 	}
 	s.forgetOwner()
-	s.key.serve(nil, now, fx)
+	s.key.serve(nil, st)
 }
 
 // requestFailed handles a request that was not answered or was refused.
-func (s *stake) requestFailed(call *Acquire, err error, now watchdog.Instant, fx *Effects) {
+func (s *stake) requestFailed(call *Acquire, err error, st *Step) {
 	a := s.attempt
 	a.uncertain = a.uncertain || failure.MayTakeEffect(err)
 	a.unnotified = true // in case it takes effect: nobody knows whether others request the key
 	switch {
 	case errors.Is(err, store.ErrUnsupported): // what the first waiter asks for; others may ask for less
-		s.refuseFirst(err, now, fx)
+		s.refuseFirst(err, st)
 		return
 	case !failure.Transient(err):
-		s.failAll(err, now, fx)
+		s.failAll(err, st)
 		return
 	}
 	switch {
@@ -189,31 +188,31 @@ func (s *stake) requestFailed(call *Acquire, err error, now watchdog.Instant, fx
 		// This failure says nothing about the store. The next waiter sends a request as soon as
 		// this one has left.
 		a.again = true
-		s.requestAt(now.Add(heartbeat(s.terms.TTL)), now)
+		s.requestAt(st.Now.Add(heartbeat(s.terms.TTL)), st.Now)
 		return
 	case call.Ended: // nor that of a try: the next one asks again, as the same owner
-		fx.fail(s.key.waiters.pop(), failure.Unreachable(err))
+		st.fail(s.key.waiters.pop(), failure.Unreachable(err))
 		if s.serves(s.key.waiters.first) {
-			fx.acquires.push(s.firstRequest())
+			st.acquires.push(s.firstRequest())
 			return
 		}
-		s.beginAnew(a.trouble, now, fx)
+		s.beginAnew(a.trouble, st)
 		return
 	default:
-		s.failed(call, err, now)
-		s.key.refuseTries(func(*Waiter) error { return failure.Unreachable(err) }, fx)
+		s.failed(call, err, st.Now)
+		s.key.refuseTries(func(*Waiter) error { return failure.Unreachable(err) }, st)
 	}
-	if s.giveUp(now, fx) {
-		s.watchTrouble(now)
+	if s.giveUp(st) {
+		s.watchTrouble(st.Now)
 	}
 }
 
 // failAll gives every waiter of the key the same error.
-func (s *stake) failAll(err error, now watchdog.Instant, fx *Effects) {
-	fx.note(slog.LevelWarn, "waiting for a key failed",
+func (s *stake) failAll(err error, st *Step) {
+	st.note(slog.LevelWarn, "waiting for a key failed",
 		slog.String("key", s.key.Name), slog.Int("waiters", int(s.key.waiters.n)), slog.Any("error", err))
 	for w := s.key.waiters.pop(); w != nil; w = s.key.waiters.pop() {
-		fx.fail(w, err)
+		st.fail(w, err)
 	}
-	s.beginAnew(nil, now, fx)
+	s.beginAnew(nil, st)
 }

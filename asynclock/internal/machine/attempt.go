@@ -144,13 +144,13 @@ func (s *stake) firstRequest() *Acquire {
 // requestAgain sends the attempt's heartbeat, which also finds a grant whose message was lost. If a
 // request is under way, the store may have decided its answer before the event that caused this call.
 // Another request then follows it.
-func (s *stake) requestAgain(fx *Effects) {
+func (s *stake) requestAgain(st *Step) {
 	if s.attempt.inFlight > 0 {
 		s.attempt.again = true
 		return
 	}
 	s.attempt.again = false
-	fx.acquires.push(s.request())
+	st.acquires.push(s.request())
 }
 
 // serves reports whether the attempt may go on for w, the first waiter or nil. The answer to a try is for its weight.
@@ -160,55 +160,55 @@ func (s *stake) serves(w *Waiter) bool {
 
 // abandon ends the attempt and leaves the store's queue, in the background. It also gives back a key
 // that the store has granted. It returns the withdrawal, or nil if nothing was sent.
-func (s *stake) abandon(now watchdog.Instant, fx *Effects) (r *Release) {
+func (s *stake) abandon(st *Step) (r *Release) {
 	if s.attempt.sent {
 		r = s.key.withdrawal(store.ReleaseRequest{
 			Key: s.key.Name, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
-		}, s.terms.TTL, now, fx)
+		}, s.terms.TTL, st)
 	}
 	s.forgetOwner()
 	return r
 }
 
 // beginAnew abandons the attempt, and serves those who are left.
-func (s *stake) beginAnew(failures *trouble, now watchdog.Instant, fx *Effects) {
-	s.key.serveAfter(s.abandon(now, fx), failures, now, fx)
+func (s *stake) beginAnew(failures *trouble, st *Step) {
+	s.key.serveAfter(s.abandon(st), failures, st)
 }
 
 // serve decides what happens to the waiters after something has changed for the first of them. Readers
 // join a tenure that is open. For others a stake contends, if one may. If nobody is left, the key is
 // dropped. Failures are those of the attempt before, which the next one continues to count.
-func (k *Key) serve(failures *trouble, now watchdog.Instant, fx *Effects) {
-	k.serveAfter(nil, failures, now, fx)
+func (k *Key) serve(failures *trouble, st *Step) {
+	k.serveAfter(nil, failures, st)
 }
 
 // serveAfter is serve after a withdrawal. If a try is the first now, its request comes with it: T4.
-func (k *Key) serveAfter(r *Release, failures *trouble, now watchdog.Instant, fx *Effects) {
-	if k.serveTries(now, fx) {
+func (k *Key) serveAfter(r *Release, failures *trouble, st *Step) {
+	if k.serveTries(st) {
 		k.leaves(r)
 		return
 	}
-	k.admitReaders(now, fx)
+	k.admitReaders(st)
 	first := k.waiters.first
 	rides := r != nil && first != nil && first.Try && k.host.TriesRequeue() && k.mayContend(first)
 	if !rides {
 		k.leaves(r)
 	}
-	k.refuseLate(fx)
+	k.refuseLate(st)
 	switch {
 	case k.waiters.first == nil:
-		fx.Dropped = k.Idle()
+		st.Dropped = k.Idle()
 	case k.mayContend(k.waiters.first):
 		s := k.unused()
-		s.begin(new(Attempt), now)
+		s.begin(new(Attempt), st.Now)
 		s.attempt.trouble = failures
 		if call := s.firstRequest(); rides {
 			r.Requeue, r.Batch[0].Requeue = call, call.Request()
 		} else {
-			fx.acquires.push(call)
+			st.acquires.push(call)
 		}
-		s.watchTrouble(now)
+		s.watchTrouble(st.Now)
 	default:
-		k.refuseIdle(now, fx)
+		k.refuseIdle(st)
 	}
 }

@@ -2,8 +2,6 @@
 
 package machine
 
-import "github.com/asynclock/asynclock-go/watchdog"
-
 // hasTaker reports whether somebody may take what is on these terms.
 func (k *Key) hasTaker(terms *Terms) bool {
 	return k.futures.idle.n > 0 || k.waiters.first != nil && *k.waiters.first.Terms == *terms
@@ -11,8 +9,8 @@ func (k *Key) hasTaker(terms *Terms) bool {
 
 // send puts w's result into its channel. Leases that have ended are told of before. Otherwise the receiver
 // might be at work while the context of the holder before it still lasts.
-func (k *Key) send(w *Waiter, fx *Effects) bool {
-	for l := fx.NextEnded(); l != nil; l = fx.NextEnded() {
+func (k *Key) send(w *Waiter, st *Step) bool {
+	for l := st.NextEnded(); l != nil; l = st.NextEnded() {
 		k.host.TellEnded(l)
 	}
 	return k.host.Send(w)
@@ -22,11 +20,11 @@ func (k *Key) send(w *Waiter, fx *Effects) bool {
 // A future does so if somebody receives from its channel, or if it has come just now. If it has not been received,
 // lies is true: the result of the waiter is in its channel. It returns nil if nobody is there, or nothing may lie.
 // Tries is how many idle futures are tried.
-func (s *stake) choose(tries int32, now watchdog.Instant, fx *Effects) (w *Waiter, lies bool) {
+func (s *stake) choose(tries int32, st *Step) (w *Waiter, lies bool) {
 	k := s.key
 	for n := min(k.futures.idle.n, tries); n > 0; n-- {
 		w := k.futures.idle.pop()
-		if *w.Terms == *s.terms && (k.send(w, fx) || !k.host.TakeBack(w)) {
+		if *w.Terms == *s.terms && (k.send(w, st) || !k.host.TakeBack(w)) {
 			return w, false
 		}
 		k.futures.idle.push(w)
@@ -34,34 +32,34 @@ func (s *stake) choose(tries int32, now watchdog.Instant, fx *Effects) (w *Waite
 	for n := mostTries; ; n-- {
 		w := k.waiters.first
 		if w == nil || *w.Terms != *s.terms {
-			return s.chooseIdle(now, fx)
+			return s.chooseIdle(st)
 		}
 		k.waiters.pop()
-		if !w.Future || k.send(w, fx) {
+		if !w.Future || k.send(w, st) {
 			return w, false
 		}
-		k.futures.beginPatience(now)
-		isNew := now.Sub(w.Since) < firstLook // its caller may be about to receive
+		k.futures.beginPatience(st.Now)
+		isNew := st.Now.Sub(w.Since) < firstLook // its caller may be about to receive
 		isTried := k.waiters.first != nil && k.waiters.first.Try
-		if !isTried && (w.Try || isNew || n == 0 || k.waiters.first == nil || *k.waiters.first.Terms != *s.terms) && s.mayLie(now) && !k.host.IsGone(w) {
+		if !isTried && (w.Try || isNew || n == 0 || k.waiters.first == nil || *k.waiters.first.Terms != *s.terms) && s.mayLie(st.Now) && !k.host.IsGone(w) {
 			return w, true
 		}
 		if !k.host.TakeBack(w) {
 			return w, false
 		}
-		k.setAside(w, now, fx)
+		k.setAside(w, st)
 	}
 }
 
 // chooseIdle lets the key lie with an idle future.
-func (s *stake) chooseIdle(now watchdog.Instant, fx *Effects) (w *Waiter, lies bool) {
+func (s *stake) chooseIdle(st *Step) (w *Waiter, lies bool) {
 	k := s.key
-	for n := min(k.futures.idle.n, fewTries); n > 0 && s.mayLie(now) && k.waiters.tries == 0; n-- {
+	for n := min(k.futures.idle.n, fewTries); n > 0 && s.mayLie(st.Now) && k.waiters.tries == 0; n-- {
 		switch w := k.futures.idle.pop(); {
 		case k.host.IsGone(w):
-			fx.fail(w, errGone)
+			st.fail(w, errGone)
 		case *w.Terms == *s.terms:
-			return w, !k.send(w, fx)
+			return w, !k.send(w, st)
 		default:
 			k.futures.idle.push(w)
 		}

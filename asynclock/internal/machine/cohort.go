@@ -79,37 +79,37 @@ func (c *cohort) mayPass(now watchdog.Instant) bool {
 }
 
 // passLocally hands the key on within the client. It reports false if nobody is to have it.
-func (s *stake) passLocally(now watchdog.Instant, fx *Effects) bool {
+func (s *stake) passLocally(st *Step) bool {
 	h := s.holding
 	h.cohort.watch = true
-	if !s.deliverNext(fewTries, now, fx) {
+	if !s.deliverNext(fewTries, st) {
 		return false
 	}
 	h.cohort.handoffs++
-	s.askForOthers(now, fx)
+	s.askForOthers(st)
 	return true
 }
 
 // askForOthers asks the store whether another client waits, after something has passed inside this one.
-func (s *stake) askForOthers(now watchdog.Instant, fx *Effects) {
+func (s *stake) askForOthers(st *Step) {
 	h := s.holding
-	if !h.renewing && h.failures == 0 && (!h.cohort.watching || now.Sub(h.cohort.renewed) > cohortRenewal) {
-		s.renew(now, fx)
+	if !h.renewing && h.failures == 0 && (!h.cohort.watching || st.Now.Sub(h.cohort.renewed) > cohortRenewal) {
+		s.renew(st)
 	}
 }
 
 // deliverNext gives the key to a waiter, as another lease of the holding, or lets it lie. Tries is how many
 // idle futures are tried. It reports false if nobody is to have the key.
-func (s *stake) deliverNext(tries int32, now watchdog.Instant, fx *Effects) bool {
+func (s *stake) deliverNext(tries int32, st *Step) bool {
 	h := s.holding
-	w, lies := s.choose(tries, now, fx)
+	w, lies := s.choose(tries, st)
 	if w == nil {
 		return false
 	}
 	if !h.unseen && h.grant.Token != 0 { // otherwise the store has none
 		h.last++
 	}
-	s.give(s.key.host.NewLease(w), w, lies, now, fx)
+	s.give(s.key.host.NewLease(w), w, lies, st)
 	return true
 }
 

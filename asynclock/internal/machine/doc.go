@@ -3,9 +3,9 @@
 // Package machine decides what a client does with one key: when it sends a request, who gets the key,
 // and when a lease ends. It is the functional core of package asynclock, which is its shell.
 //
-// A [Key] is a state machine. Each exported method that takes [Effects] is one step: it gets an input
-// and the time, changes the state, and adds what has to be done to the effects. The shell carries them
-// out before the next step. The inputs are those of the model in docs/model:
+// A [Key] is a state machine. Each exported method that takes a [Step] is one step: it gets an input
+// and the time, changes the state, and adds to the step what has to be done. The shell carries that
+// out before the next step, and sets its alarm to [Key.Due]. The inputs are those of the model in docs/model:
 //
 //   - Callers: [Key.Arrive], [Key.Leave], [Key.Received], [Key.Unlock], [Key.Check].
 //   - Answers of the store: [Key.Answer], [Key.Left], [Key.Renewed], [Key.RenewalIsLate].

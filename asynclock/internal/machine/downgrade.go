@@ -36,9 +36,9 @@ func (d *Downgrade) lost(cause error) {
 }
 
 // BeginDowngrade ends a writer's lease and returns what to request.
-func (k *Key) BeginDowngrade(l *Lease, now watchdog.Instant, fx *Effects) (*Downgrade, error) {
-	if k.Check(l, 0, now, fx) && l.first == nil && l.lies > 0 {
-		k.stakeOf(l.Owner).recall(now, fx)
+func (k *Key) BeginDowngrade(l *Lease, st *Step) (*Downgrade, error) {
+	if k.Check(l, 0, st) && l.first == nil && l.lies > 0 {
+		k.stakeOf(l.Owner).recall(st)
 	}
 	switch {
 	case l.Err != nil:
@@ -56,7 +56,7 @@ func (k *Key) BeginDowngrade(l *Lease, now watchdog.Instant, fx *Effects) (*Down
 	terms.Mode = store.Shared
 	h.unanswered++ // this request may take effect late: the release that follows a failure is not Clean
 	l.unlocked = true
-	s.end(l, ErrUnlocked, fx)
+	s.end(l, ErrUnlocked, st)
 	h.downgrade = &Downgrade{
 		Request: store.ReleaseRequest{Key: k.Name, Owner: s.owner, Token: h.last, Rest: &store.Share{Mode: store.Shared}},
 		Timeout: h.deadline,
@@ -68,51 +68,51 @@ func (k *Key) BeginDowngrade(l *Lease, now watchdog.Instant, fx *Effects) (*Down
 
 // EndDowngrade handles the store's last answer. If the holding goes on, w gets the lease of a reader.
 // Otherwise w fails, and the key is given up.
-func (k *Key) EndDowngrade(d *Downgrade, w *Waiter, reply *store.ReleaseReply, now watchdog.Instant, fx *Effects) {
+func (k *Key) EndDowngrade(d *Downgrade, w *Waiter, reply *store.ReleaseReply, st *Step) {
 	s := k.stakeOf(d.Request.Owner)
-	if s != nil && now >= s.holding.end() {
-		s.tick(now, fx)
+	if s != nil && st.Now >= s.holding.end() {
+		s.tick(st)
 		s = nil
 	}
 	switch {
 	case s == nil:
-		k.downgradeLost(d, w, now, fx)
+		k.downgradeLost(d, w, st)
 	case reply.Err == nil && reply.WasHeld && reply.Grant.Token > s.holding.last:
-		s.downgraded(d, w, reply.Grant, now, fx)
+		s.downgraded(d, w, reply.Grant, st)
 	case reply.Err == nil: // nothing was held, or nothing of it goes on
-		s.lose(s.holding.whyLost(failure.Lost(reply.Cause)), now, fx)
-		fx.fail(w, d.cause)
+		s.lose(s.holding.whyLost(failure.Lost(reply.Cause)), st)
+		st.fail(w, d.cause)
 	default:
 		// The store may have readers by now, so the key must not pass to another writer in this client.
-		fx.fail(w, reply.Err)
-		fx.releases.push(s.giveBack(0, now, fx))
+		st.fail(w, reply.Err)
+		st.releases.push(s.giveBack(0, st))
 	}
 }
 
 // downgradeLost handles the answer for a holding that was lost meanwhile. Nobody is at work any more, so
 // the key need not be kept for the rest of the TTL.
-func (k *Key) downgradeLost(d *Downgrade, w *Waiter, now watchdog.Instant, fx *Effects) {
-	fx.fail(w, d.cause)
+func (k *Key) downgradeLost(d *Downgrade, w *Waiter, st *Step) {
+	st.fail(w, d.cause)
 	if !errors.Is(d.cause, store.ErrClosed) {
 		request := d.Request
 		request.Rest, request.Uncertain = nil, true
-		k.withdraw(request, d.terms.TTL, now, fx)
+		k.withdraw(request, d.terms.TTL, st)
 	}
 }
 
 // downgraded makes the holding a tenure whose first reader is w.
-func (s *stake) downgraded(d *Downgrade, w *Waiter, g store.Grant, now watchdog.Instant, fx *Effects) {
+func (s *stake) downgraded(d *Downgrade, w *Waiter, g store.Grant, st *Step) {
 	h := s.holding
 	s.terms, w.Terms = d.terms, d.terms
 	h.downgrade = nil
 	h.grant, h.last = g, g.Token
 	h.closed = h.closed || h.requested || h.cohort.waited || !s.isJoinable()
-	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(now))
+	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(st.Now))
 	if h.cohort.watch = true; !h.cohort.watching || h.forced != 0 { // S1: the store has to be asked
-		h.renewAt = now
+		h.renewAt = st.Now
 	}
 	s.setRoot(s.key.host.NewLease(w))
 	h.lease.bound = d.bound
-	s.admit(w, h.lease, now, fx)
-	s.admitRow(now, fx)
+	s.admit(w, h.lease, st)
+	s.admitRow(st)
 }

@@ -29,8 +29,8 @@ func TestForce(t *testing.T) {
 			step{6 * time.Second, renewed(2, gone), "lease of a ends: lease lost: another owner has the key; alarm off; dropped; WARN lease lost"},
 		), "idle"},
 		{"about another owner", held(
-			step{time.Second, func(w *world, fx *machine.Effects) []string {
-				w.key.Event(&store.Event{Kind: store.EventForced, Owner: "o2"}, w.now, fx)
+			step{time.Second, func(w *world, st *machine.Step) []string {
+				w.key.Event(&store.Event{Kind: store.EventForced, Owner: "o2"}, st)
 				return nil
 			}, ""},
 		), "holding 10 until 13.345s"},

@@ -67,12 +67,12 @@ func (h *Holding) trust(deadline watchdog.Instant) { h.deadline = max(h.deadline
 func (h *Holding) isUncertain() bool { return h.uncertain || h.inFlight > 0 }
 
 // hold makes this client the key's holder and gives the lease to its first waiter.
-func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
+func (s *stake) hold(g grant, st *Step) {
 	a := s.attempt
 	if w := s.key.waiters.first; w == nil || *w.Terms != *s.terms || w.Weight > g.Weight {
 		// The first waiter always has the terms of the attempt. Nobody gets what was granted on others.
 		// Permits may have been granted to the one before it, which wanted fewer.
-		s.beginAnew(nil, now, fx)
+		s.beginAnew(nil, st)
 		return
 	}
 	a.held = true
@@ -86,10 +86,10 @@ func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 
 		deadline: g.deadline,
 		renewAt:  schedule{ttl: g.ttl, lane: s.key.host.Lane()}.renewAt(g.sent),
-		granted:  now,
+		granted:  st.Now,
 		grant:    g.Grant,
 		last:     g.Token,
-		cohort:   cohort{waited: g.waiters > 0, watch: a.watched || s.isTenure(), watching: a.watched, renewed: now},
+		cohort:   cohort{waited: g.waiters > 0, watch: a.watched || s.isTenure(), watching: a.watched, renewed: st.Now},
 		// An unanswered request may be the one that was granted.
 		notified:  !a.unnotified && a.inFlight == 0,
 		requested: a.contended,
@@ -100,41 +100,41 @@ func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 		s.key.futures.lieUntil = 0
 	}
 	if s.isTenure() {
-		s.beginTenure(l, g.sent, now, fx)
+		s.beginTenure(l, g.sent, st)
 		return
 	}
 	tries := fewTries
 	if a.try {
 		tries = 0 // its caller does not wait for another's unlock
 	}
-	w, lies := s.choose(tries, now, fx)
+	w, lies := s.choose(tries, st)
 	if w == nil { // nobody can receive any more
-		fx.releases.push(s.giveBack(0, now, fx))
+		st.releases.push(s.giveBack(0, st))
 		return
 	}
 	if w != first {
 		l = s.key.host.NewLease(w)
 	}
-	s.give(l, w, lies, now, fx)
-	s.key.refuseAll(now, fx)
+	s.give(l, w, lies, st)
+	s.key.refuseAll(st)
 }
 
 // give makes l, with the last token, the lease of w, or lets it lie with w.
-func (s *stake) give(l *Lease, w *Waiter, lies bool, now watchdog.Instant, fx *Effects) {
+func (s *stake) give(l *Lease, w *Waiter, lies bool, st *Step) {
 	h := s.holding
 	l.Token, l.Owner, l.Terms, l.uncertain = h.last, s.owner, w.Terms, h.isUncertain()
 	h.lease, w.Lease = l, l
 	if !lies {
-		s.claim(w, now, fx)
+		s.claim(w, st)
 		return
 	}
 	w.Stage, l.lying, h.unseen = Lying, w, false
-	h.renewAt = min(h.renewAt, s.watchAt(now))
-	s.key.futures.lain, s.key.futures.lookAt = now, now.Add(firstLook)
+	h.renewAt = min(h.renewAt, s.watchAt(st.Now))
+	s.key.futures.lain, s.key.futures.lookAt = st.Now, st.Now.Add(firstLook)
 }
 
 // claim makes the lease its caller's.
-func (s *stake) claim(w *Waiter, now watchdog.Instant, fx *Effects) {
+func (s *stake) claim(w *Waiter, st *Step) {
 	h, l := s.holding, w.Lease
 	hasLain := h.unseen || l.lying != nil && (l.first == nil || s.isTenure())
 	if l.lying != nil && l.first != nil {
@@ -142,21 +142,21 @@ func (s *stake) claim(w *Waiter, now watchdog.Instant, fx *Effects) {
 	}
 	h.unseen = false
 	if f := s.key.futures; f != &noFutures && !s.isTenure() {
-		f.lieUntil = now // somebody of this client has had it
+		f.lieUntil = st.Now // somebody of this client has had it
 	}
 	if w.Stage, l.lying = Claimed, nil; w.Future {
 		s.key.futures.vain = 0
 	}
 	if l.first != nil {
-		s.countBounds(w, l.first, now)
-	} else if l.claimed = now; w.Terms.MaxHold > 0 {
+		s.countBounds(w, l.first, st.Now)
+	} else if l.claimed = st.Now; w.Terms.MaxHold > 0 {
 		l.bound = l.claimed.Add(w.Terms.MaxHold)
 	}
-	if hasLain && !s.terms.Renew && !h.renewing && now < h.deadline {
+	if hasLain && !s.terms.Renew && !h.renewing && st.Now < h.deadline {
 		h.renewing, h.again = true, false
-		fx.renewals.push(s.renewal(s.ttl(), now)) // once, for the whole TTL that its caller is to have
+		st.renewals.push(s.renewal(s.ttl(), st.Now)) // once, for the whole TTL that its caller is to have
 	}
-	fx.decide(w)
+	st.decide(w)
 }
 
 // holdingDue returns when the holding has to be looked at.
@@ -213,24 +213,24 @@ func (h *Holding) end() watchdog.Instant {
 
 // tick does the work that is due for a held key: it first ends an expired lease or retention, then
 // renews.
-func (s *stake) tick(now watchdog.Instant, fx *Effects) {
+func (s *stake) tick(st *Step) {
 	h := s.holding
 	switch {
-	case h.lease == nil && now >= h.end():
-		s.releaseRetained(now, fx)
+	case h.lease == nil && st.Now >= h.end():
+		s.releaseRetained(st)
 	case h.lease == nil:
-		s.renewIfDue(now, fx)
-	case h.lease.bound != 0 && now >= h.lease.bound && h.lease.bound <= h.deadline:
-		s.lose(ErrMaxHold, now, fx)
-	case now >= h.deadline:
-		s.lose(s.expiryCause(), now, fx)
+		s.renewIfDue(st)
+	case h.lease.bound != 0 && st.Now >= h.lease.bound && h.lease.bound <= h.deadline:
+		s.lose(ErrMaxHold, st)
+	case st.Now >= h.deadline:
+		s.lose(s.expiryCause(), st)
 	case s.isLying():
-		s.tickLying(now, fx)
+		s.tickLying(st)
 	default:
-		if s.isBlock() && s.spare(now) > 0 {
-			s.goOn(now, fx)
+		if s.isBlock() && s.spare(st.Now) > 0 {
+			s.goOn(st)
 		}
-		s.renewIfDue(now, fx)
+		s.renewIfDue(st)
 	}
 }
 
@@ -259,46 +259,46 @@ func (h *Holding) whyLost(said error) error {
 
 // lose ends the present lease with its cause. The key is left to expire in the store, because the
 // holder may not have noticed the loss yet. The holder's Unlock frees the key sooner.
-func (s *stake) lose(cause error, now watchdog.Instant, fx *Effects) {
+func (s *stake) lose(cause error, st *Step) {
 	s.holding.downgrade.lost(cause)
 	if s.holding.lease != nil {
-		s.recall(now, fx)
+		s.recall(st)
 	}
 	l := s.holding.lease
 	if l == nil || s.isTenure() && l.joiner == nil { // nobody has lost a lease: the next caller asks the store
 		if errors.Is(cause, store.ErrStolen) {
-			fx.note(slog.LevelWarn, "another has a key that was retained", slog.String("key", s.key.Name))
+			st.note(slog.LevelWarn, "another has a key that was retained", slog.String("key", s.key.Name))
 		}
 		s.key.requeueIdle()
 		s.forgetOwner()
-		s.key.serve(nil, now, fx)
+		s.key.serve(nil, st)
 		return
 	}
-	fx.note(slog.LevelWarn, "lease lost",
+	st.note(slog.LevelWarn, "lease lost",
 		slog.String("key", s.key.Name), slog.Int64("token", l.Token), slog.Any("cause", cause))
-	s.endAll(l, cause, fx)
-	if keep := l.holdBack(now); keep > 0 && errors.Is(cause, ErrMaxHold) {
-		s.key.withdraw(store.ReleaseRequest{Key: s.key.Name, Owner: s.owner, Token: l.Token, HoldBack: keep, Uncertain: l.uncertain}, l.Terms.TTL, now, fx)
+	s.endAll(l, cause, st)
+	if keep := l.holdBack(st.Now); keep > 0 && errors.Is(cause, ErrMaxHold) {
+		s.key.withdraw(store.ReleaseRequest{Key: s.key.Name, Owner: s.owner, Token: l.Token, HoldBack: keep, Uncertain: l.uncertain}, l.Terms.TTL, st)
 	}
 	s.key.requeueIdle()
 	s.forgetOwner()
-	s.key.serve(nil, now, fx)
+	s.key.serve(nil, st)
 }
 
 // confirmed handles an answer that grants the key after a message has already granted it.
-func (s *stake) confirmed(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
+func (s *stake) confirmed(call *Acquire, reply *store.AcquireReply, st *Step) {
 	h := s.holding
 	ttl := call.Request().TTL
 	switch {
-	case now >= h.deadline:
-		s.tick(now, fx) // too late: a lease that ended does not revive
+	case st.Now >= h.deadline:
+		s.tick(st) // too late: a lease that ended does not revive
 	case h.downgrade != nil || call.Request().Share.Mode != s.terms.Mode:
 		// It may be about what the owner had before or after its downgrade.
 	case reply.Token < h.grant.Token || reply.Token > h.last: // a renewal may have raised it as far as last
 		// The store granted the key anew, so the grant of the message had ended. Somebody else may
 		// have had the key since.
-		s.key.withdraw(store.ReleaseRequest{Key: s.key.Name, Owner: s.owner, Token: h.last, Uncertain: h.isUncertain()}, ttl, now, fx)
-		s.lose(store.ErrExpired, now, fx)
+		s.key.withdraw(store.ReleaseRequest{Key: s.key.Name, Owner: s.owner, Token: h.last, Uncertain: h.isUncertain()}, ttl, st)
+		s.lose(store.ErrExpired, st)
 	default:
 		h.trust(trustUntil(call.Sent, ttlThatCounts(ttl, reply.TTL)))
 	}
@@ -345,21 +345,21 @@ func (h *Holding) token() int64 {
 
 // Abandon ends every lease of the key with err, and leaves the key to expire. It returns how many leases
 // there were, where those that joined by re-entry don't count.
-func (k *Key) Abandon(err error, now watchdog.Instant, fx *Effects) (leases int) {
+func (k *Key) Abandon(err error, st *Step) (leases int) {
 	for s := &k.stakes; s != nil; {
 		next := s.next
 		if s.holding != nil { // and there is a lease, because TurnAway has left no retained key
 			if s.holding.lease != nil {
-				s.recall(now, fx) // nothing lies any more, or it was received
+				s.recall(st) // nothing lies any more, or it was received
 			}
 			leases += s.countLeases()
 			s.holding.downgrade.lost(err)
-			s.endAll(s.holding.lease, err, fx)
+			s.endAll(s.holding.lease, err, st)
 			s.forgetOwner()
 		}
 		s = next
 	}
-	fx.Dropped = leases > 0 && k.Idle()
+	st.Dropped = leases > 0 && k.Idle()
 	return leases
 }
 

@@ -42,21 +42,21 @@ func (f *futures) arrives(now watchdog.Instant) {
 
 // setAside makes a future idle whose result is not in its channel. A future that never waits fails instead. The last one
 // set aside is the first to have a turn again.
-func (k *Key) setAside(w *Waiter, now watchdog.Instant, fx *Effects) {
+func (k *Key) setAside(w *Waiter, st *Step) {
 	w.Stage, w.Lease = Idle, nil
 	switch {
 	case k.host.Closing():
-		fx.fail(w, store.ErrClosed)
+		st.fail(w, store.ErrClosed)
 		return
 	case w.Try:
-		fx.fail(w, &HeldError{Remaining: -1})
+		st.fail(w, &HeldError{Remaining: -1})
 		return
 	case k.host.IsGone(w):
-		fx.fail(w, errGone)
+		st.fail(w, errGone)
 		return
 	}
 	if k.futures.idle.pushFront(w); k.futures.idle.n == 1 {
-		k.reviveIn(k.pause(), now)
+		k.reviveIn(k.pause(), st.Now)
 	}
 }
 
@@ -71,7 +71,7 @@ func (k *Key) reviveIn(pause time.Duration, now watchdog.Instant) {
 
 // revive lets idle futures queue again. Where an exclusive key lies, those that it could lie with have their
 // turn already.
-func (k *Key) revive(now watchdog.Instant, fx *Effects) {
+func (k *Key) revive(st *Step) {
 	var lying *stake
 	for s := &k.stakes; s != nil; s = s.next {
 		if s.isLying() && !s.isTenure() {
@@ -81,7 +81,7 @@ func (k *Key) revive(now watchdog.Instant, fx *Effects) {
 	for n := k.futures.idle.n; n > 0; n-- {
 		switch w := k.futures.idle.pop(); {
 		case k.host.IsGone(w):
-			fx.fail(w, errGone)
+			st.fail(w, errGone)
 		case lying != nil && *w.Terms == *lying.terms:
 			k.futures.idle.push(w)
 		default:
@@ -89,28 +89,28 @@ func (k *Key) revive(now watchdog.Instant, fx *Effects) {
 			k.waiters.push(w)
 		}
 	}
-	k.futures.revival = now.Add(mostPause) // if any are left
-	k.revived(now, fx)
+	k.futures.revival = st.Now.Add(mostPause) // if any are left
+	k.revived(st)
 }
 
 // revived serves those who queue again.
-func (k *Key) revived(now watchdog.Instant, fx *Effects) {
+func (k *Key) revived(st *Step) {
 	if k.waiters.first == nil {
-		k.nobodyIdle(fx)
+		k.nobodyIdle(st)
 		return
 	}
 	for s := &k.stakes; s != nil; {
 		next := s.next
 		if s.isRetained() || s.isLying() {
-			s.yield(now, fx)
+			s.yield(st)
 		}
 		s = next
 	}
 	if s := k.contender(); s != nil {
-		s.watchTrouble(now)
+		s.watchTrouble(st.Now)
 		return
 	}
-	k.serve(nil, now, fx)
+	k.serve(nil, st)
 }
 
 // requeueIdle lets idle futures queue again at once.
@@ -122,29 +122,29 @@ func (k *Key) requeueIdle() {
 }
 
 // nobodyIdle is called when a future has left. Without waiters and futures the key is dropped.
-func (k *Key) nobodyIdle(fx *Effects) {
+func (k *Key) nobodyIdle(st *Step) {
 	if k.futures.idle.n == 0 && k.futures.revival != 0 {
 		k.futures.revival = 0
-		fx.Dropped = k.Idle()
+		st.Dropped = k.Idle()
 	}
 }
 
 // sweep ends some futures that nobody can receive from any more. Each arrival sweeps more than the one future that
 // it may leave behind, so they don't add up.
-func (k *Key) sweep(n int32, now watchdog.Instant, fx *Effects) {
+func (k *Key) sweep(n int32, st *Step) {
 	first := k.waiters.first
 	for _, q := range [...]*queue{&k.waiters, &k.futures.idle} {
 		for range min(n, q.n) {
 			if w := q.look(); w != nil && w.Future && k.host.IsGone(w) {
 				q.remove(w)
-				fx.fail(w, errGone)
+				st.fail(w, errGone)
 			}
 		}
 	}
 	if k.waiters.first != first {
-		k.headChanged(now, fx)
+		k.headChanged(st)
 	}
-	k.nobodyIdle(fx)
+	k.nobodyIdle(st)
 }
 
 // fewSwept is how many futures of each queue an arrival looks at.

@@ -47,9 +47,9 @@ func (w *world) caller(name string, changes []with) *caller {
 
 // arrive adds a waiter.
 func arrive(name string, changes ...with) input {
-	return func(w *world, fx *machine.Effects) []string {
+	return func(w *world, st *machine.Step) []string {
 		c := w.caller(name, changes)
-		if err := w.key.Arrive(&c.waiter, w.now, fx); err != nil {
+		if err := w.key.Arrive(&c.waiter, st); err != nil {
 			return []string{"refused: " + text(err)}
 		}
 		return nil
@@ -58,29 +58,29 @@ func arrive(name string, changes ...with) input {
 
 // leave ends a waiter, as the end of its context does.
 func leave(name string) input {
-	return func(w *world, fx *machine.Effects) []string {
-		w.key.Leave(&w.callers[name].waiter, errLeft, w.now, fx)
+	return func(w *world, st *machine.Step) []string {
+		w.key.Leave(&w.callers[name].waiter, errLeft, st)
 		return nil
 	}
 }
 
 // left answers a release that leaves, for the first time.
-func left(w *world, fx *machine.Effects) []string {
+func left(w *world, st *machine.Step) []string {
 	w.host.leaving--
-	w.key.Left(nil, w.now, fx)
+	w.key.Left(nil, st)
 	return nil
 }
 
 // leftUnknown is left without an answer.
-func leftUnknown(w *world, fx *machine.Effects) []string {
+func leftUnknown(w *world, st *machine.Step) []string {
 	w.host.leaving--
-	w.key.Left(store.ErrOutcomeUnknown, w.now, fx)
+	w.key.Left(store.ErrOutcomeUnknown, st)
 	return nil
 }
 
 // receive receives from a future's channel, or begins to.
 func receive(name string) input {
-	return func(w *world, _ *machine.Effects) []string {
+	return func(w *world, _ *machine.Step) []string {
 		c := w.callers[name]
 		c.received, c.parked, c.boxed = c.boxed, !c.boxed, false
 		return nil
@@ -90,7 +90,7 @@ func receive(name string) input {
 // receiveBetween receives from a future's channel as late as possible: at the moment when the machine takes the
 // result back.
 func receiveBetween(name string) input {
-	return func(w *world, _ *machine.Effects) []string {
+	return func(w *world, _ *machine.Step) []string {
 		w.callers[name].between = true
 		return nil
 	}
@@ -98,7 +98,7 @@ func receiveBetween(name string) input {
 
 // forget drops the last reference to a future's channel.
 func forget(name string) input {
-	return func(w *world, _ *machine.Effects) []string {
+	return func(w *world, _ *machine.Step) []string {
 		w.callers[name].gone = true
 		return nil
 	}
@@ -106,7 +106,7 @@ func forget(name string) input {
 
 // stop ends the receiving from a future's channel.
 func stop(name string) input {
-	return func(w *world, _ *machine.Effects) []string {
+	return func(w *world, _ *machine.Step) []string {
 		w.callers[name].parked = false
 		return nil
 	}
@@ -114,12 +114,12 @@ func stop(name string) input {
 
 // look receives from a future's channel, and looks at the result.
 func look(name string) input {
-	return func(w *world, fx *machine.Effects) []string {
+	return func(w *world, st *machine.Step) []string {
 		c := w.callers[name]
 		if !c.received {
-			_ = receive(name)(w, fx)
+			_ = receive(name)(w, st)
 		}
-		w.key.Received(&c.waiter, w.now, fx)
+		w.key.Received(&c.waiter, st)
 		if c.waiter.Stage == machine.Ended {
 			return []string{"no lease: " + text(c.waiter.Err)}
 		}
@@ -129,8 +129,8 @@ func look(name string) input {
 
 // unlock ends a lease.
 func unlock(name string) input {
-	return func(w *world, fx *machine.Effects) (said []string) {
-		r, again, err := w.key.Unlock(w.callers[name].lease, w.now, fx)
+	return func(w *world, st *machine.Step) (said []string) {
+		r, again, err := w.key.Unlock(w.callers[name].lease, st)
 		if again {
 			said = append(said, "unlocked before")
 		}
@@ -146,8 +146,8 @@ func unlock(name string) input {
 
 // unlockInVain ends a lease whose key is another's in the store.
 func unlockInVain(name string) input {
-	return func(w *world, fx *machine.Effects) []string {
-		r, _, err := w.key.Unlock(w.callers[name].lease, w.now, fx)
+	return func(w *world, st *machine.Step) []string {
+		r, _, err := w.key.Unlock(w.callers[name].lease, st)
 		if r == nil {
 			return []string{"no release: " + text(err)}
 		}
@@ -157,17 +157,17 @@ func unlockInVain(name string) input {
 
 // check asks whether a lease lasts.
 func check(name string, margin time.Duration) input {
-	return func(w *world, fx *machine.Effects) []string {
-		return []string{fmt.Sprintf("%s lasts: %t", name, w.key.Check(w.callers[name].lease, margin, w.now, fx))}
+	return func(w *world, st *machine.Step) []string {
+		return []string{fmt.Sprintf("%s lasts: %t", name, w.key.Check(w.callers[name].lease, margin, st))}
 	}
 }
 
 // join lets a caller join the lease of another, as a call under its context does.
 func join(name, other string, changes ...with) input {
-	return func(w *world, fx *machine.Effects) []string {
+	return func(w *world, st *machine.Step) []string {
 		c := w.caller(name, changes)
 		c.waiter.Lease, c.waiter.Stage = w.callers[other].lease, machine.Joining
-		if !w.key.Join(&c.waiter, w.now, fx) {
+		if !w.key.Join(&c.waiter, st) {
 			return []string{"has to arrive"}
 		}
 		return nil
@@ -176,40 +176,40 @@ func join(name, other string, changes ...with) input {
 
 // answer answers the request with that number, in the order in which the machine sent them.
 func answer(number int, reply store.AcquireReply) input {
-	return func(w *world, fx *machine.Effects) []string {
-		w.key.Answer(w.acquires[number-1], &reply, w.now, fx)
+	return func(w *world, st *machine.Step) []string {
+		w.key.Answer(w.acquires[number-1], &reply, st)
 		return nil
 	}
 }
 
 // givenUp answers a request whose caller's context has ended.
 func givenUp(number int) input {
-	return func(w *world, fx *machine.Effects) []string {
+	return func(w *world, st *machine.Step) []string {
 		w.acquires[number-1].Ended = true
-		return answer(number, failed(store.ErrOutcomeUnknown))(w, fx)
+		return answer(number, failed(store.ErrOutcomeUnknown))(w, st)
 	}
 }
 
 // renewed answers a renewal.
 func renewed(number int, reply store.RenewReply) input {
-	return func(w *world, fx *machine.Effects) []string {
-		w.key.Renewed(w.renewals[number-1], reply, w.now, fx)
+	return func(w *world, st *machine.Step) []string {
+		w.key.Renewed(w.renewals[number-1], reply, st)
 		return nil
 	}
 }
 
 // late says that a renewal takes longer than its timeout.
 func late(number int) input {
-	return func(w *world, fx *machine.Effects) []string {
-		w.key.RenewalIsLate(w.renewals[number-1], w.now, fx)
+	return func(w *world, st *machine.Step) []string {
+		w.key.RenewalIsLate(w.renewals[number-1], st)
 		return nil
 	}
 }
 
 // renew renews a lease by hand.
 func renew(name string, by time.Duration) input {
-	return func(w *world, fx *machine.Effects) []string {
-		r, err := w.key.Renew(w.callers[name].lease, by, w.now, fx)
+	return func(w *world, st *machine.Step) []string {
+		r, err := w.key.Renew(w.callers[name].lease, by, st)
 		if err != nil {
 			return []string{"renew: " + text(err)}
 		}
@@ -219,10 +219,10 @@ func renew(name string, by time.Duration) input {
 
 // notify is a notification for the present owner.
 func notify(e store.Event) input {
-	return func(w *world, fx *machine.Effects) []string {
+	return func(w *world, st *machine.Step) []string {
 		e := e // rows that share this input run beside each other
 		e.Owner = w.host.live
-		w.key.Event(&e, w.now, fx)
+		w.key.Event(&e, st)
 		return nil
 	}
 }
@@ -240,46 +240,46 @@ var taken = notify(store.Event{Kind: store.EventLost, Err: store.ErrForced})
 
 // missed says that notifications may have been lost.
 func missed(comeAgain bool) input {
-	return func(w *world, fx *machine.Effects) []string {
-		w.key.Missed(comeAgain, w.now, fx)
+	return func(w *world, st *machine.Step) []string {
+		w.key.Missed(comeAgain, st)
 		return nil
 	}
 }
 
 // alarm does what is due.
-func alarm(w *world, fx *machine.Effects) []string {
+func alarm(w *world, st *machine.Step) []string {
 	w.alarm = -1 // it has fired
-	w.key.Alarm(w.now, fx)
+	w.key.Alarm(st)
 	return nil
 }
 
 // turnAway and abandon are the two halves of a Close whose context ends.
-func turnAway(w *world, fx *machine.Effects) []string {
-	w.key.TurnAway(store.ErrClosed, w.now, fx)
+func turnAway(w *world, st *machine.Step) []string {
+	w.key.TurnAway(store.ErrClosed, st)
 	return nil
 }
 
-func abandon(w *world, fx *machine.Effects) []string {
-	if n := w.key.Abandon(store.ErrClosed, w.now, fx); n != 1 {
+func abandon(w *world, st *machine.Step) []string {
+	if n := w.key.Abandon(store.ErrClosed, st); n != 1 {
 		return []string{fmt.Sprintf("%d leases", n)}
 	}
 	return nil
 }
 
 // several says that the client may have more than one owner.
-func several(w *world, _ *machine.Effects) []string {
+func several(w *world, _ *machine.Step) []string {
 	w.host.several = true
 	return nil
 }
 
 // noQueue says that the store has none, so that it does not know who waits.
-func noQueue(w *world, _ *machine.Effects) []string {
+func noQueue(w *world, _ *machine.Step) []string {
 	w.host.noQueue = true
 	return nil
 }
 
 // closing says that Close was called.
-func closing(w *world, _ *machine.Effects) []string {
+func closing(w *world, _ *machine.Step) []string {
 	w.host.closing = true
 	return nil
 }

@@ -4,12 +4,11 @@ package machine
 
 import (
 	"github.com/asynclock/asynclock-go/store"
-	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // Lasts reports whether the holding that l belongs or belonged to still lasts.
-func (k *Key) Lasts(l *Lease, now watchdog.Instant, fx *Effects) bool {
-	k.Check(l, 0, now, fx)
+func (k *Key) Lasts(l *Lease, st *Step) bool {
+	k.Check(l, 0, st)
 	whole := k.whole(l)
 	// A tenure goes on without this lease, and is no concern of its context.
 	return whole != nil && (l.Err == nil || whole.Terms.Mode == store.Exclusive)
@@ -43,35 +42,35 @@ func (s *stake) join(w *Waiter, whole *Lease) {
 
 // admit lets w share the holding of the lease whole. The lease of a future lies in its channel, until somebody
 // has received it.
-func (s *stake) admit(w *Waiter, whole *Lease, now watchdog.Instant, fx *Effects) {
+func (s *stake) admit(w *Waiter, whole *Lease, st *Step) {
 	s.join(w, whole)
-	if !w.Future || s.key.send(w, fx) {
-		s.claim(w, now, fx)
+	if !w.Future || s.key.send(w, st) {
+		s.claim(w, st)
 		return
 	}
 	w.Stage, w.Lease.lying = Lying, w
 	s.holding.unseen = false
 	whole.lies++
 	if f := s.key.futures; s.isTenure() {
-		f.beginPatience(now)
-		f.lookAt = now.Add(firstLook)
-		s.holding.renewAt = min(s.holding.renewAt, s.watchAt(now))
+		f.beginPatience(st.Now)
+		f.lookAt = st.Now.Add(firstLook)
+		s.holding.renewAt = min(s.holding.renewAt, s.watchAt(st.Now))
 	}
 }
 
 // Join shares the holding of the lease that w is under. It reports false if that has ended by now; then w is
 // to arrive like any other.
-func (k *Key) Join(w *Waiter, now watchdog.Instant, fx *Effects) bool {
+func (k *Key) Join(w *Waiter, st *Step) bool {
 	k.needsFutures(w)
 	s := k.stakeOf(w.Lease.Owner)
-	if s != nil && s.holding != nil && now >= s.holding.end() {
-		s.tick(now, fx)
+	if s != nil && s.holding != nil && st.Now >= s.holding.end() {
+		s.tick(st)
 	}
 	whole := k.whole(w.Lease)
 	if whole == nil {
 		w.Stage, w.Lease = Queued, nil
 		return false
 	}
-	s.admit(w, whole, now, fx)
+	s.admit(w, whole, st)
 	return true
 }

@@ -93,16 +93,16 @@ type Terms struct {
 }
 
 // Alarm does the work that is due.
-func (k *Key) Alarm(now watchdog.Instant, fx *Effects) {
+func (k *Key) Alarm(st *Step) {
 	for s := &k.stakes; s != nil; {
 		next := s.next
-		if s.due() <= now {
-			s.alarm(now, fx)
+		if s.due() <= st.Now {
+			s.alarm(st)
 		}
 		s = next
 	}
-	if k.futures.idle.n > 0 && k.futures.revival <= now {
-		k.revive(now, fx)
+	if k.futures.idle.n > 0 && k.futures.revival <= st.Now {
+		k.revive(st)
 	}
 }
 

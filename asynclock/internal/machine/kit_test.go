@@ -167,18 +167,18 @@ func newWorld(t reporter) *world {
 }
 
 // An input makes one step of the machine.
-type input func(w *world, fx *machine.Effects) []string
+type input func(w *world, st *machine.Step) []string
 
 // step makes one step and returns its effects as text. The step's results come first.
 func (w *world) step(in input) []string {
 	w.Helper()
-	var fx machine.Effects
+	st := machine.Step{Now: w.now}
 	wasIdle := w.key.Idle()
-	said := in(w, &fx)
-	w.holds(wasIdle, fx.Dropped)
+	said := in(w, &st)
+	w.holds(wasIdle, st.Dropped)
 	said = append(append(said, w.host.told...), w.futures()...)
 	w.host.told = nil
-	return append(said, w.carryOut(&fx)...)
+	return append(said, w.carryOut(&st)...)
 }
 
 // futures says what futures do now that they did not do before the step.
@@ -226,20 +226,20 @@ func (w *world) holds(wasIdle, dropped bool) {
 }
 
 // carryOut does what the shell does, and writes it down.
-func (w *world) carryOut(fx *machine.Effects) (did []string) {
-	for d := fx.NextDecided(); d != nil; d = fx.NextDecided() {
+func (w *world) carryOut(st *machine.Step) (did []string) {
+	for d := st.NextDecided(); d != nil; d = st.NextDecided() {
 		did = append(did, w.decided(d))
 	}
-	for l := fx.NextEnded(); l != nil; l = fx.NextEnded() {
+	for l := st.NextEnded(); l != nil; l = st.NextEnded() {
 		did = append(did, endOf(l))
 	}
-	for r := fx.NextRelease(); r != nil; r = fx.NextRelease() {
+	for r := st.NextRelease(); r != nil; r = st.NextRelease() {
 		did = append(did, w.release(r))
 	}
-	for a := fx.NextAcquire(); a != nil; a = fx.NextAcquire() {
+	for a := st.NextAcquire(); a != nil; a = st.NextAcquire() {
 		did = append(did, w.acquire(a))
 	}
-	for r := fx.NextRenewal(); r != nil; r = fx.NextRenewal() {
+	for r := st.NextRenewal(); r != nil; r = st.NextRenewal() {
 		did = append(did, w.renewal(r))
 	}
 	w.endedAreWithdrawn()
@@ -247,12 +247,12 @@ func (w *world) carryOut(fx *machine.Effects) (did []string) {
 		w.alarm = at
 		did = append(did, "alarm "+w.since(at))
 	}
-	if fx.Dropped {
+	if st.Dropped {
 		did = append(did, "dropped")
 		w.key = machine.Key{}
 		w.key.Begin("key", &w.host)
 	}
-	for _, n := range fx.Notes {
+	for _, n := range st.Notes {
 		did = append(did, n.Level.String()+" "+n.Text)
 	}
 	return did

@@ -59,16 +59,16 @@ func (k *Key) Until(l *Lease) watchdog.Instant {
 // Check compares a lease's trust deadline with the true time. If the deadline has passed, the lease
 // ends here and now, even if its alarm has not come yet. Check reports whether the lease lasts, and
 // for longer than margin.
-func (k *Key) Check(l *Lease, margin time.Duration, now watchdog.Instant, fx *Effects) bool {
+func (k *Key) Check(l *Lease, margin time.Duration, st *Step) bool {
 	if l.Err != nil {
 		return false
 	}
 	until := k.Until(l)
-	if now >= until {
-		k.stakeOf(l.Owner).tick(now, fx)
+	if st.Now >= until {
+		k.stakeOf(l.Owner).tick(st)
 		return false
 	}
-	return until.Sub(now) > margin
+	return until.Sub(st.Now) > margin
 }
 
 // holdBack returns for how much longer MinHold holds the key back.
@@ -80,28 +80,28 @@ func (l *Lease) holdBack(now watchdog.Instant) time.Duration {
 }
 
 // end ends one lease with a reason.
-func (s *stake) end(l *Lease, reason error, fx *Effects) {
+func (s *stake) end(l *Lease, reason error, st *Step) {
 	if l.Err != nil {
 		return
 	}
 	l.until = s.holding.end()
 	l.Err = reason
-	fx.ended.push(l)
+	st.ended.push(l)
 }
 
 // endAll ends a lease and all leases that joined it.
-func (s *stake) endAll(l *Lease, reason error, fx *Effects) {
-	s.end(l, reason, fx)
+func (s *stake) endAll(l *Lease, reason error, st *Step) {
+	s.end(l, reason, st)
 	for j := l.joiner; j != nil; j = j.earlier {
-		s.end(j, reason, fx)
+		s.end(j, reason, st)
 	}
 }
 
 // Unlock ends a lease. It returns the release for the caller to send, or nil if there is none to wait
 // for. Err is then the answer. Again says that the lease had been unlocked before, and nothing else
 // counts.
-func (k *Key) Unlock(l *Lease, now watchdog.Instant, fx *Effects) (r *Release, again bool, err error) {
-	k.Check(l, 0, now, fx)
+func (k *Key) Unlock(l *Lease, st *Step) (r *Release, again bool, err error) {
+	k.Check(l, 0, st)
 	if l.unlocked {
 		return nil, true, nil
 	}
@@ -109,21 +109,21 @@ func (k *Key) Unlock(l *Lease, now watchdog.Instant, fx *Effects) (r *Release, a
 	s := k.stakeOf(l.Owner)
 	switch {
 	case l.Err == nil:
-		s.end(l, ErrUnlocked, fx)
+		s.end(l, ErrUnlocked, st)
 	case last && !errors.Is(l.Err, store.ErrClosed):
 		// Now everyone has noticed the loss. If the store still keeps the key, it need not do so
 		// for the rest of the TTL.
 		k.withdraw(store.ReleaseRequest{
-			Key: k.Name, Owner: l.Owner, Token: l.Token, HoldBack: l.holdBack(now), Uncertain: l.uncertain,
-		}, l.Terms.TTL, now, fx)
+			Key: k.Name, Owner: l.Owner, Token: l.Token, HoldBack: l.holdBack(st.Now), Uncertain: l.uncertain,
+		}, l.Terms.TTL, st)
 		return nil, false, l.Err
 	default:
 		return nil, false, l.Err
 	}
 	if s.isBlock() {
-		return s.passPermits(now, fx), false, nil
+		return s.passPermits(st), false, nil
 	}
-	return s.lessOne(now, fx), false, nil
+	return s.lessOne(st), false, nil
 }
 
 // markUnlocked records that this lease was unlocked. It reports whether this was the last of the

@@ -91,10 +91,10 @@ func (f *futures) beginPatience(now watchdog.Instant) {
 
 // takeBack takes back a lease that lies. Its future is in no queue then. It reports false if the lease was
 // received: it is the receiver's.
-func (s *stake) takeBack(l *Lease, now watchdog.Instant, fx *Effects) bool {
+func (s *stake) takeBack(l *Lease, st *Step) bool {
 	h, w := s.holding, l.lying
 	if !s.key.host.TakeBack(w) {
-		s.claim(w, now, fx)
+		s.claim(w, st)
 		return false
 	}
 	l.lying, w.Lease = nil, nil
@@ -110,28 +110,28 @@ func (s *stake) takeBack(l *Lease, now watchdog.Instant, fx *Effects) bool {
 
 // recall takes back all that lies. The futures are idle then; each has its turn after those that are so
 // already. It reports false if anything was received.
-func (s *stake) recall(now watchdog.Instant, fx *Effects) (all bool) {
+func (s *stake) recall(st *Step) (all bool) {
 	whole := s.holding.lease
 	all = true
 	if whole.lying != nil {
-		return s.recallOne(whole, now, fx)
+		return s.recallOne(whole, st)
 	}
 	for j := whole.joiner; j != nil && whole.lies > 0; {
 		earlier := j.earlier
 		if j.lying != nil {
-			all = s.recallOne(j, now, fx) && all
+			all = s.recallOne(j, st) && all
 		}
 		j = earlier
 	}
 	return all
 }
 
-func (s *stake) recallOne(l *Lease, now watchdog.Instant, fx *Effects) bool {
+func (s *stake) recallOne(l *Lease, st *Step) bool {
 	k, w := s.key, l.lying
-	if !s.takeBack(l, now, fx) {
+	if !s.takeBack(l, st) {
 		return false
 	}
-	if k.setAside(w, now, fx); w.Stage == Idle {
+	if k.setAside(w, st); w.Stage == Idle {
 		k.futures.idle.remove(w)
 		k.futures.idle.push(w)
 	}
@@ -139,16 +139,16 @@ func (s *stake) recallOne(l *Lease, now watchdog.Instant, fx *Effects) bool {
 }
 
 // recallFor takes back what keeps w from the key, the first waiter: F3.
-func (k *Key) recallFor(w *Waiter, now watchdog.Instant, fx *Effects) {
+func (k *Key) recallFor(w *Waiter, st *Step) {
 	for s := &k.stakes; s != nil; s = s.next {
 		switch {
 		case !s.isLying():
 		case s.isShared() && s.terms.Mode == w.Terms.Mode && (s.isJoinable() || *w.Terms != *s.terms): // in nobody's way
 		case s.isShared() && w.Try && s.holding.lease.joined > s.holding.lease.lies: // it is refused anyway
-		case w.Future && !w.Try && now.Sub(s.key.futures.lain) < firstLook: // who is to receive may be on its way
-		case now >= s.holding.deadline: // its alarm is late
+		case w.Future && !w.Try && st.Now.Sub(s.key.futures.lain) < firstLook: // who is to receive may be on its way
+		case st.Now >= s.holding.deadline: // its alarm is late
 		default:
-			s.recall(now, fx)
+			s.recall(st)
 			if s.isShared() && s.holding.lease.joiner == nil {
 				s.holding.lease, s.holding.retained = nil, 0
 			}
@@ -166,76 +166,76 @@ func (s *stake) nextLook() watchdog.Instant {
 }
 
 // tickLying does the work that is due while something lies.
-func (s *stake) tickLying(now watchdog.Instant, fx *Effects) {
-	s.notice(now, fx)
+func (s *stake) tickLying(st *Step) {
+	s.notice(st)
 	switch {
 	case !s.isLying():
-		s.tick(now, fx)
-	case !s.mayLie(now):
-		s.moveOn(now, fx)
-	case now >= s.key.futures.lookAt && !s.isShared() && s.key.hasTaker(s.terms):
-		s.look(now, fx)
+		s.tick(st)
+	case !s.mayLie(st.Now):
+		s.moveOn(st)
+	case st.Now >= s.key.futures.lookAt && !s.isShared() && s.key.hasTaker(s.terms):
+		s.look(st)
 	default:
-		s.renewIfDue(now, fx)
+		s.renewIfDue(st)
 	}
 }
 
 // notice makes what was received its receivers', although they have not looked at it yet.
-func (s *stake) notice(now watchdog.Instant, fx *Effects) {
+func (s *stake) notice(st *Step) {
 	whole := s.holding.lease
 	if whole.lying != nil && !s.key.host.Lies(whole.lying) {
-		s.claim(whole.lying, now, fx)
+		s.claim(whole.lying, st)
 	}
 	for j := whole.joiner; j != nil && whole.lies > 0; j = j.earlier {
 		if j.lying != nil && !s.key.host.Lies(j.lying) {
-			s.claim(j.lying, now, fx)
+			s.claim(j.lying, st)
 		}
 	}
 }
 
 // look gives what lies to somebody else who receives, or lets it lie with the next one: F2.
-func (s *stake) look(now watchdog.Instant, fx *Effects) {
+func (s *stake) look(st *Step) {
 	f := s.key.futures
 	lain, pause := f.lain, nextLook
-	switch age := now.Sub(lain); {
+	switch age := st.Now.Sub(lain); {
 	case age >= 100*patience:
 		pause = lastLook
 	case age >= patience:
 		pause = laterLook
 	}
-	switch all := s.recall(now, fx); {
+	switch all := s.recall(st); {
 	case s.isBlock():
-		s.goOn(now, fx)
+		s.goOn(st)
 	case !all: // it was received
-	case !s.lastsLongEnough(now) || !s.deliverNext(mostTries, now, fx):
-		fx.releases.push(s.giveBack(0, now, fx))
+	case !s.lastsLongEnough(st.Now) || !s.deliverNext(mostTries, st):
+		st.releases.push(s.giveBack(0, st))
 	}
 	if s.isLying() {
-		f.lain, f.lookAt = lain, now.Add(pause)
+		f.lain, f.lookAt = lain, st.Now.Add(pause)
 	}
 }
 
 // yield gives back what nobody has, because others want the key. It reports whether it did.
-func (s *stake) yield(now watchdog.Instant, fx *Effects) bool {
+func (s *stake) yield(st *Step) bool {
 	switch {
 	case s.isRetained():
-		s.releaseRetained(now, fx)
+		s.releaseRetained(st)
 		return true
 	case !s.isLying():
-	case !s.mayLie(now):
-		s.moveOn(now, fx)
+	case !s.mayLie(st.Now):
+		s.moveOn(st)
 		return true
 	default:
-		s.holding.renewAt = min(s.holding.renewAt, s.watchAt(now))
+		s.holding.renewAt = min(s.holding.renewAt, s.watchAt(st.Now))
 	}
 	return false
 }
 
 // moveOn takes back what lies, for others who want the key. The futures queue again after a pause: F5.
-func (s *stake) moveOn(now watchdog.Instant, fx *Effects) {
+func (s *stake) moveOn(st *Step) {
 	k, pause := s.key, unaskedPause
 	known, inVain := s.isContested(), s.key.futures.lieUntil > s.key.futures.lain
-	if s.recall(now, fx) {
+	if s.recall(st) {
 		if known && inVain {
 			k.futures.vain = min(k.futures.vain+1, 8)
 		}
@@ -243,39 +243,39 @@ func (s *stake) moveOn(now watchdog.Instant, fx *Effects) {
 		if known {
 			pause = k.pause()
 		}
-		k.reviveIn(pause, now)
+		k.reviveIn(pause, st.Now)
 	}
-	s.goOn(now, fx)
+	s.goOn(st)
 }
 
 // goOn decides what happens to a holding of which something was taken back.
-func (s *stake) goOn(now watchdog.Instant, fx *Effects) {
+func (s *stake) goOn(st *Step) {
 	var r *Release
 	switch {
 	case s.isBlock():
-		r = s.passPermits(now, fx)
+		r = s.passPermits(st)
 	case s.holding.lease == nil:
-		r = s.giveToNext(now, fx)
+		r = s.giveToNext(st)
 	default:
-		r = s.lessOne(now, fx)
+		r = s.lessOne(st)
 	}
 	if r != nil {
-		fx.releases.push(r)
+		st.releases.push(r)
 	}
 }
 
 // lessOne decides what happens to a holding with one lease less. If only futures are left that joined a lease
 // by re-entry, they wait for the key instead.
-func (s *stake) lessOne(now watchdog.Instant, fx *Effects) *Release {
+func (s *stake) lessOne(st *Step) *Release {
 	whole := s.holding.lease
 	if whole.unlocked && !s.isTenure() && whole.joined == whole.lies {
-		s.recall(now, fx)
+		s.recall(st)
 	}
 	switch {
 	case whole.unlocked && whole.joiner == nil:
-		return s.giveToNext(now, fx)
+		return s.giveToNext(st)
 	case s.isLying():
-		s.yield(now, fx)
+		s.yield(st)
 	}
 	return nil
 }

@@ -46,23 +46,23 @@ func (r *Release) Lost(cause error) error {
 // giveToNext decides what happens to a key whose lease has ended. The first local waiter gets the key
 // if it is allowed to; otherwise the client retains it. In all other cases giveToNext returns the
 // release to send.
-func (s *stake) giveToNext(now watchdog.Instant, fx *Effects) *Release {
-	keep := s.holding.lease.holdBack(now)
+func (s *stake) giveToNext(st *Step) *Release {
+	keep := s.holding.lease.holdBack(st.Now)
 	switch {
 	case keep > 0:
-	case !s.isTenure() && s.key.hasTaker(s.terms) && s.mayPassLocally(now) && s.passLocally(now, fx):
+	case !s.isTenure() && s.key.hasTaker(s.terms) && s.mayPassLocally(st.Now) && s.passLocally(st):
 		return nil
-	case s.key.waiters.first == nil && s.mayRetain(now):
-		s.retain(now)
+	case s.key.waiters.first == nil && s.mayRetain(st.Now):
+		s.retain(st.Now)
 		return nil
 	}
-	return s.giveBack(keep, now, fx)
+	return s.giveBack(keep, st)
 }
 
 // giveBack returns the release of a key whose lease has ended. Those who wait were admitted long ago, so
 // the store's limit does not apply to them.
-func (s *stake) giveBack(keep time.Duration, now watchdog.Instant, fx *Effects) *Release {
-	r := s.release(keep, now, fx)
+func (s *stake) giveBack(keep time.Duration, st *Step) *Release {
+	r := s.release(keep, st)
 	if r.Requeue != nil {
 		r.Requeue.Request().QueueLimit = 0
 	}
@@ -71,7 +71,7 @@ func (s *stake) giveBack(keep time.Duration, now watchdog.Instant, fx *Effects) 
 
 // release ends the holding and returns the release to send. The local waiters queue with the same
 // request.
-func (s *stake) release(keep time.Duration, now watchdog.Instant, fx *Effects) *Release {
+func (s *stake) release(keep time.Duration, st *Step) *Release {
 	h := s.holding
 	r := s.key.host.NewRelease()
 	r.Batch[0] = store.ReleaseRequest{
@@ -88,13 +88,13 @@ func (s *stake) release(keep time.Duration, now watchdog.Instant, fx *Effects) *
 	s.forgetOwner()
 	switch k := s.key; {
 	case k.waiters.first == nil:
-		fx.Dropped = k.Idle()
+		st.Dropped = k.Idle()
 	case !k.mayContend(k.waiters.first):
 	case k.waiters.first.Try && !k.host.TriesRequeue():
 		k.leaves(r)
 	default:
 		alone := k.isUnused()
-		r.Requeue = k.unused().contend(now)
+		r.Requeue = k.unused().contend(st.Now)
 		r.Requeue.First = k.waiters.first.Try && alone
 		r.Batch[0].Requeue = r.Requeue.Request()
 	}

@@ -89,28 +89,28 @@ func (k *Key) learnsLimit() bool {
 }
 
 // admitBlock serves the first waiters with what the grant has for them, and gives up the rest.
-func (s *stake) admitBlock(now watchdog.Instant, fx *Effects) {
+func (s *stake) admitBlock(st *Step) {
 	k := s.key
-	s.fill(fewTries, false, now, fx)
+	s.fill(fewTries, false, st)
 	s.holding.together = false
-	k.refuseAsked(now, fx)
-	if r := s.giveUpFree(now, fx); r != nil {
-		fx.releases.push(r)
+	k.refuseAsked(st)
+	if r := s.giveUpFree(st); r != nil {
+		st.releases.push(r)
 		return
 	}
-	k.serve(nil, now, fx)
+	k.serve(nil, st)
 }
 
 // fill gives what is free in the block to those who take it, in the order of the queue. Permits that lie make room
 // for those behind. In the end the rest lies with idle futures: F6. Passing says that the bounds of what
 // passes inside the client count. It reports whether somebody of the queue was served.
-func (s *stake) fill(tries int32, passing bool, now watchdog.Instant, fx *Effects) (served bool) {
+func (s *stake) fill(tries int32, passing bool, st *Step) (served bool) {
 	k, root := s.key, s.holding.lease
 	for n := min(k.futures.idle.n, tries); n > 0; n-- {
 		w := k.futures.idle.pop()
-		if s.mayTake(w, now) && (!passing || s.mayPassOn(now)) && (k.send(w, fx) || !k.host.TakeBack(w)) {
+		if s.mayTake(w, st.Now) && (!passing || s.mayPassOn(st.Now)) && (k.send(w, st) || !k.host.TakeBack(w)) {
 			s.join(w, root)
-			s.claim(w, now, fx)
+			s.claim(w, st)
 			continue
 		}
 		k.futures.idle.push(w)
@@ -121,19 +121,19 @@ func (s *stake) fill(tries int32, passing bool, now watchdog.Instant, fx *Effect
 			break
 		}
 		if w.Weight > s.free() && s.hasRoomIn(w) {
-			s.recall(now, fx)
+			s.recall(st)
 		}
-		if !s.mayTake(w, now) || passing && !s.mayPassOn(now) {
+		if !s.mayTake(w, st.Now) || passing && !s.mayPassOn(st.Now) {
 			break
 		}
 		s.holding.cohort.handoffs++
 		served = true
-		s.admit(k.waiters.pop(), root, now, fx)
+		s.admit(k.waiters.pop(), root, st)
 	}
-	for n := min(k.futures.idle.n, fewTries); n > 0 && k.waiters.first == nil && s.mayLie(now); n-- {
+	for n := min(k.futures.idle.n, fewTries); n > 0 && k.waiters.first == nil && s.mayLie(st.Now); n-- {
 		w := k.futures.idle.pop()
-		if s.mayTake(w, now) && !s.holding.block.stale && (!passing || s.mayPassOn(now)) {
-			s.admit(w, root, now, fx)
+		if s.mayTake(w, st.Now) && !s.holding.block.stale && (!passing || s.mayPassOn(st.Now)) {
+			s.admit(w, root, st)
 		} else {
 			k.futures.idle.push(w)
 		}
@@ -171,22 +171,22 @@ func (s *stake) mayTake(w *Waiter, now watchdog.Instant) bool {
 
 // passPermits gives what is free in the block to the first waiters, without the store: P3. It returns the
 // release of what nobody gets, or nil: P4.
-func (s *stake) passPermits(now watchdog.Instant, fx *Effects) *Release {
-	if s.fill(fewTries, true, now, fx) {
-		if s.key.headChanged(now, fx); s.holding == nil {
+func (s *stake) passPermits(st *Step) *Release {
+	if s.fill(fewTries, true, st) {
+		if s.key.headChanged(st); s.holding == nil {
 			return nil // a try came to what lay there
 		}
-		s.askForOthers(now, fx)
+		s.askForOthers(st)
 	}
-	return s.giveUpFree(now, fx)
+	return s.giveUpFree(st)
 }
 
 // passFree passes on what is free in any block.
-func (k *Key) passFree(now watchdog.Instant, fx *Effects) {
+func (k *Key) passFree(st *Step) {
 	for s := &k.stakes; s != nil; {
 		next := s.next
-		if s.holding != nil && s.isBlock() && s.spare(now) > 0 {
-			s.goOn(now, fx)
+		if s.holding != nil && s.isBlock() && s.spare(st.Now) > 0 {
+			s.goOn(st)
 		}
 		s = next
 	}
@@ -194,13 +194,13 @@ func (k *Key) passFree(now watchdog.Instant, fx *Effects) {
 
 // giveUpFree returns the release of the permits that nobody uses, or nil if all are in use. The last ones
 // end the holding.
-func (s *stake) giveUpFree(now watchdog.Instant, fx *Effects) *Release {
+func (s *stake) giveUpFree(st *Step) *Release {
 	h, root := s.holding, s.holding.lease
 	switch free := s.free(); {
 	case root.joiner == nil:
 		h.block.over = true
-		return s.giveBack(root.holdBack(now), now, fx)
-	case free == 0, s.spare(now) == 0:
+		return s.giveBack(root.holdBack(st.Now), st)
+	case free == 0, s.spare(st.Now) == 0:
 		return nil
 	default:
 		h.block.kept -= free
@@ -209,7 +209,7 @@ func (s *stake) giveUpFree(now watchdog.Instant, fx *Effects) *Release {
 	if s.key.contender() == nil {
 		s.key.leaves(r) // a try asks once the store has them: T4
 	}
-	s.key.serve(nil, now, fx) // P9: whoever had nobody to ask may ask now
+	s.key.serve(nil, st) // P9: whoever had nobody to ask may ask now
 	return r
 }
 
@@ -231,14 +231,14 @@ func (s *stake) rest() *Release {
 
 // Rested handles the last answer to a release that keeps a part, and returns what its caller is told. If
 // nothing was held, the block is lost. An answer that never came leaves the rest to the renewals.
-func (k *Key) Rested(r *Release, reply *store.ReleaseReply, now watchdog.Instant, fx *Effects) error {
+func (k *Key) Rested(r *Release, reply *store.ReleaseReply, st *Step) error {
 	q := r.Request()
 	s := k.stakeOf(q.Owner)
 	switch lost := reply.Err == nil && !reply.WasHeld; {
 	case *r.ended: // and this request came later, so it found nothing
 	case lost && s != nil:
 		err := r.Lost(reply.Cause)
-		s.lose(err, now, fx)
+		s.lose(err, st)
 		return err
 	case lost:
 		return r.Lost(reply.Cause)
@@ -251,7 +251,7 @@ func (k *Key) Rested(r *Release, reply *store.ReleaseReply, now watchdog.Instant
 // learnLimit notes the limit in force, as the answer to a renewal has it. A larger one may be of use to a
 // waiter that had nobody to ask. If it is smaller, more permits may be out than there are, perhaps those of
 // others. So each one that comes free is given back, and the store decides.
-func (s *stake) learnLimit(limit int32, now watchdog.Instant, fx *Effects) {
+func (s *stake) learnLimit(limit int32, st *Step) {
 	if limit == 0 || !s.isBlock() {
 		return
 	}
@@ -264,16 +264,16 @@ func (s *stake) learnLimit(limit int32, now watchdog.Instant, fx *Effects) {
 		}
 	}
 	if s.key.waiters.first != nil {
-		s.key.serve(nil, now, fx)
+		s.key.serve(nil, st)
 	}
 }
 
 // limitChanged handles that the limit was set. A block whose grant did not say the limit may have been granted
 // under a larger one, and the answer to the renewal would not show that.
-func (s *stake) limitChanged(now watchdog.Instant, fx *Effects) {
+func (s *stake) limitChanged(st *Step) {
 	b := &s.holding.block
 	b.stale = b.stale || b.blind
-	s.renewNow(now, fx)
+	s.renewNow(st)
 }
 
 // others returns how many other clients wait, if the store says that n do. One of them may be this client.
@@ -286,12 +286,12 @@ func (s *stake) others(n int) int {
 
 // refuseTooMuch fails the first waiter, because it wants more permits than there are. If it wants fewer
 // than the request did, it asks for those.
-func (s *stake) refuseTooMuch(call *Acquire, limit int32, now watchdog.Instant, fx *Effects) {
+func (s *stake) refuseTooMuch(call *Acquire, limit int32, st *Step) {
 	wanted := call.Request().Share.Weight
 	err := fmt.Errorf("%w: %d are wanted of the %d that were set", ErrPermits, wanted, limit)
 	if s.key.waiters.first.Weight < wanted {
-		s.beginAnew(nil, now, fx)
+		s.beginAnew(nil, st)
 		return
 	}
-	s.refuseFirst(err, now, fx)
+	s.refuseFirst(err, st)
 }

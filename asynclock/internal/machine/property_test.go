@@ -173,8 +173,8 @@ func (s *script) arrive() {
 // makeUnlessRefused makes one step, after which the caller is forgotten if it was refused.
 func (s *script) makeUnlessRefused(name string, in input) {
 	refused := false
-	s.make(func(w *world, fx *machine.Effects) []string {
-		said := in(w, fx)
+	s.make(func(w *world, st *machine.Step) []string {
+		said := in(w, st)
 		refused = len(said) > 0
 		return said
 	})

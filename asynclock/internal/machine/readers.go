@@ -11,28 +11,28 @@ import (
 // docs/design.md, S1 to S7.
 
 // admitRow serves the first waiters, if they are readers on equal terms. For others a stake contends: S5.
-func (s *stake) admitRow(now watchdog.Instant, fx *Effects) {
+func (s *stake) admitRow(st *Step) {
 	k := s.key
-	for w := k.waiters.first; w != nil && *w.Terms == *s.terms && s.mayShare(w) && s.lastsLongEnough(now); w = k.waiters.first {
-		s.admit(k.waiters.pop(), s.holding.lease, now, fx)
+	for w := k.waiters.first; w != nil && *w.Terms == *s.terms && s.mayShare(w) && s.lastsLongEnough(st.Now); w = k.waiters.first {
+		s.admit(k.waiters.pop(), s.holding.lease, st)
 	}
 	s.holding.together = false
-	k.refuseAsked(now, fx)
+	k.refuseAsked(st)
 	if k.waiters.first != nil {
-		k.serve(nil, now, fx)
+		k.serve(nil, st)
 	}
 }
 
 // admitReaders lets the first waiters join a tenure that is open to them. But whoever a stake contends for
 // stays in the queue, because the store's answer is for the first. S3: a writer that is the first closes
 // every tenure of this client.
-func (k *Key) admitReaders(now watchdog.Instant, fx *Effects) {
+func (k *Key) admitReaders(st *Step) {
 	for w := k.waiters.first; w != nil; w = k.waiters.first {
-		s := k.open(w, now)
+		s := k.open(w, st.Now)
 		if s == nil || k.contender() != nil {
 			break
 		}
-		s.admit(k.waiters.pop(), s.holding.lease, now, fx)
+		s.admit(k.waiters.pop(), s.holding.lease, st)
 	}
 	if w := k.waiters.first; w != nil && w.Terms.Mode == store.Exclusive {
 		k.closeTenures()
@@ -66,8 +66,8 @@ func (k *Key) closeTenures() {
 }
 
 // reopen makes a retained tenure one of its first waiter.
-func (s *stake) reopen(now watchdog.Instant, fx *Effects) {
+func (s *stake) reopen(st *Step) {
 	s.setRoot(s.key.host.NewLease(s.key.waiters.first))
 	s.holding.retained = 0
-	s.admit(s.key.waiters.pop(), s.holding.lease, now, fx)
+	s.admit(s.key.waiters.pop(), s.holding.lease, st)
 }

@@ -29,19 +29,19 @@ type Renewal struct {
 func (r *Renewal) link() **Renewal { return &r.next }
 
 // renew sends a renewal in the background.
-func (s *stake) renew(now watchdog.Instant, fx *Effects) {
+func (s *stake) renew(st *Step) {
 	s.holding.renewing, s.holding.again = true, false
 	ttl := s.terms.TTL
 	asks := s.holding.forced != 0 && !s.renews()
 	switch l := s.holding.lease; {
 	case asks:
-		ttl = holdTTL(ttl, s.holding.deadline.Sub(now))
+		ttl = holdTTL(ttl, s.holding.deadline.Sub(st.Now))
 	case l == nil || l.bound == 0:
 		ttl = s.ttl() // the lease, or the next one, may still be held for its full maximum
 	}
-	r := s.renewal(ttl, now)
+	r := s.renewal(ttl, st.Now)
 	r.asks = asks
-	fx.renewals.push(r)
+	st.renewals.push(r)
 }
 
 // renewal returns a renewal of the holding by ttl.
@@ -66,58 +66,58 @@ func (s *stake) renewal(ttl time.Duration, now watchdog.Instant) *Renewal {
 
 // renewNow renews the holding now, if it is renewed at all. If a renewal is under way, the store may have
 // decided its answer before the event that caused this call. Another one then follows it.
-func (s *stake) renewNow(now watchdog.Instant, fx *Effects) {
+func (s *stake) renewNow(st *Step) {
 	switch {
 	case s.holding.renewing:
 		s.holding.again = true
 	case s.renewable():
-		s.renew(now, fx)
+		s.renew(st)
 	}
 }
 
 // renewIfDue renews the holding if a renewal is due.
-func (s *stake) renewIfDue(now watchdog.Instant, fx *Effects) {
-	if s.renewable() && now >= s.holding.renewAt {
-		s.renew(now, fx)
+func (s *stake) renewIfDue(st *Step) {
+	if s.renewable() && st.Now >= s.holding.renewAt {
+		s.renew(st)
 	}
 }
 
 // Renew returns a renewal of the lease by ttl that its caller sends. It fails if the lease has ended.
-func (k *Key) Renew(l *Lease, ttl time.Duration, now watchdog.Instant, fx *Effects) (*Renewal, error) {
-	if k.Check(l, 0, now, fx); l.Err != nil {
+func (k *Key) Renew(l *Lease, ttl time.Duration, st *Step) (*Renewal, error) {
+	if k.Check(l, 0, st); l.Err != nil {
 		return nil, l.Err
 	}
 	s := k.stakeOf(l.Owner)
-	r := s.renewal(ttl, now)
+	r := s.renewal(ttl, st.Now)
 	r.manual = true
-	r.Timeout = min(s.holding.deadline.Sub(now), Patience(s.terms.TTL)) // there is only this attempt
+	r.Timeout = min(s.holding.deadline.Sub(st.Now), Patience(s.terms.TTL)) // there is only this attempt
 	s.holding.long = s.holding.long || r.Request.TTL > s.ttl()
 	return r, nil
 }
 
 // RenewalIsLate counts a renewal as failed for now, so that the next attempt can be made.
-func (k *Key) RenewalIsLate(r *Renewal, now watchdog.Instant, fx *Effects) {
+func (k *Key) RenewalIsLate(r *Renewal, st *Step) {
 	s := k.stakeOf(r.Request.Owner)
 	if r.answered || s == nil || s.holding == nil {
 		return
 	}
 	r.late = true
 	s.holding.renewing = false
-	s.renewalFailed(failure.Unreachable(store.ErrOutcomeUnknown), now, fx)
+	s.renewalFailed(failure.Unreachable(store.ErrOutcomeUnknown), st)
 }
 
 // renewalFailed schedules the next attempt. One failed renewal is not a loss.
-func (s *stake) renewalFailed(err error, now watchdog.Instant, fx *Effects) {
+func (s *stake) renewalFailed(err error, st *Step) {
 	h := s.holding
 	h.failures++
 	h.failure = err
-	h.renewAt = now.Add(RetryIn(h.failures, s.terms.TTL))
-	fx.note(slog.LevelDebug, "renewal failed",
+	h.renewAt = st.Now.Add(RetryIn(h.failures, s.terms.TTL))
+	st.note(slog.LevelDebug, "renewal failed",
 		slog.String("key", s.key.Name), slog.Any("error", err))
 }
 
 // Renewed handles the answer to a renewal.
-func (k *Key) Renewed(r *Renewal, reply store.RenewReply, now watchdog.Instant, fx *Effects) {
+func (k *Key) Renewed(r *Renewal, reply store.RenewReply, st *Step) {
 	r.answered = true
 	s := k.stakeOf(r.Request.Owner)
 	if s == nil || s.holding == nil {
@@ -127,32 +127,32 @@ func (k *Key) Renewed(r *Renewal, reply store.RenewReply, now watchdog.Instant, 
 	if !failure.MayTakeEffect(reply.Err) {
 		h.unanswered--
 	}
-	if now >= h.deadline { // whatever the answer: a lease that ended does not revive
-		s.tick(now, fx)
+	if st.Now >= h.deadline { // whatever the answer: a lease that ended does not revive
+		s.tick(st)
 		return
 	}
 	h.renewing = h.renewing && (r.manual || r.late)
 	switch {
 	case reply.Err == nil:
-		s.extended(r, &reply, now, fx)
+		s.extended(r, &reply, st)
 	case errors.Is(reply.Err, store.ErrLost) && (h.downgrade != nil || r.Request.Share.Mode != s.terms.Mode):
 		// It may be about what the owner had before its downgrade: no proof of a loss.
 	case errors.Is(reply.Err, store.ErrLost):
-		s.lose(h.whyLost(reply.Err), now, fx)
+		s.lose(h.whyLost(reply.Err), st)
 	case r.manual: // its caller gets the error
 	case r.late: // it has been counted
 	default:
-		s.renewalFailed(reply.Err, now, fx)
+		s.renewalFailed(reply.Err, st)
 	}
 }
 
 // extended handles that a renewal has set the TTL.
-func (s *stake) extended(r *Renewal, reply *store.RenewReply, now watchdog.Instant, fx *Effects) {
+func (s *stake) extended(r *Renewal, reply *store.RenewReply, st *Step) {
 	h := s.holding
 	if r.Sent >= h.forced {
 		h.forced = 0 // nobody had taken the key, or this owner was granted it again
 	}
-	fx.measured(r.Sent, ttlThatCounts(s.terms.TTL, reply.TTL))
+	st.measured(r.Sent, ttlThatCounts(s.terms.TTL, reply.TTL))
 	ttl := ttlThatCounts(r.Request.TTL, reply.TTL)
 	if !r.asks {
 		h.trust(trustUntil(r.Sent, ttl))
@@ -169,13 +169,13 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, now watchdog.Insta
 		renewAt = max(renewAt, h.renewAt)
 	}
 	if s.isTenure() && !h.cohort.watching && !r.Request.NotifyQueued {
-		renewAt = now // it was sent before a downgrade; S1: the store has to be asked
+		renewAt = st.Now // it was sent before a downgrade; S1: the store has to be asked
 	}
 	if h.forced != 0 { // it was sent before the message; a failed one that asks is repeated as soon
 		renewAt = min(renewAt, h.renewAt)
 	}
 	if h.again && !h.renewing {
-		renewAt = now
+		renewAt = st.Now
 	}
 	h.renewAt, h.failures, h.failure = renewAt, 0, nil
 	if r.Sent >= h.cohort.renewed {
@@ -183,11 +183,11 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, now watchdog.Insta
 		if s.isBlock() {
 			waiters = s.others(waiters)
 		}
-		h.cohort.renewedAt(r.Sent, now, r.Request.NotifyQueued, waiters)
+		h.cohort.renewedAt(r.Sent, st.Now, r.Request.NotifyQueued, waiters)
 	}
 	h.closed = h.closed || h.cohort.waited // S3
-	if h.cohort.waited && s.yield(now, fx) {
+	if h.cohort.waited && s.yield(st) {
 		return // the notification was lost
 	}
-	s.learnLimit(reply.Limit, now, fx)
+	s.learnLimit(reply.Limit, st)
 }

@@ -91,8 +91,8 @@ func (c *replica) act(l line) {
 func (c *replica) arrive(holding string) {
 	c.current = c.caller(fmt.Sprintf("c%d", len(c.callers)), []with{holder(holding)})
 	c.current.terms.TTL = c.run.duration(c.run.ttl)
-	c.step(func(w *world, fx *machine.Effects) []string {
-		if err := w.key.Arrive(&c.current.waiter, w.now, fx); err != nil {
+	c.step(func(w *world, st *machine.Step) []string {
+		if err := w.key.Arrive(&c.current.waiter, st); err != nil {
 			c.Fatalf("arrive: %v", err)
 		}
 		return nil
@@ -157,16 +157,16 @@ func (c *replica) answer(call **machine.Acquire, reply store.AcquireReply) {
 	if *call == nil {
 		return
 	}
-	c.step(func(w *world, fx *machine.Effects) []string {
-		w.key.Answer(*call, &reply, w.now, fx)
+	c.step(func(w *world, st *machine.Step) []string {
+		w.key.Answer(*call, &reply, st)
 		return nil
 	})
 	*call = nil
 }
 
 func (c *replica) renewed(reply store.RenewReply) input {
-	return func(w *world, fx *machine.Effects) []string {
-		w.key.Renewed(c.renews, reply, w.now, fx)
+	return func(w *world, st *machine.Step) []string {
+		w.key.Renewed(c.renews, reply, st)
 		c.renews = nil
 		return nil
 	}
@@ -249,8 +249,8 @@ func (c *replica) refuseRest(before made) {
 	}
 	for _, r := range c.renewals[before.renewals:] {
 		if r != c.renews {
-			c.step(func(w *world, fx *machine.Effects) []string {
-				w.key.Renewed(r, store.RenewReply{Err: store.ErrUnreachable}, w.now, fx)
+			c.step(func(w *world, st *machine.Step) []string {
+				w.key.Renewed(r, store.RenewReply{Err: store.ErrUnreachable}, st)
 				return nil
 			})
 		}

@@ -57,24 +57,24 @@ func watchfulSchedule(ttl time.Duration, lane int) schedule {
 
 // retake gives what nobody has to the first waiter, which has just come. It does so at once if it is
 // allowed to, and otherwise through the store.
-func (s *stake) retake(now watchdog.Instant, fx *Effects) {
+func (s *stake) retake(st *Step) {
 	h := s.holding
-	usable := (h.retained == 0 || now < h.retained) && h.failures == 0 && *s.key.waiters.first.Terms == *s.terms && s.lastsLongEnough(now)
+	usable := (h.retained == 0 || st.Now < h.retained) && h.failures == 0 && *s.key.waiters.first.Terms == *s.terms && s.lastsLongEnough(st.Now)
 	switch {
 	case s.isBlock():
-		s.key.passFree(now, fx)
+		s.key.passFree(st)
 		if s.key.contender() == nil {
-			s.key.serve(nil, now, fx)
+			s.key.serve(nil, st)
 		}
 	case usable && s.isShared():
-		if s.reopen(now, fx); s.key.waiters.first != nil && s.key.contender() == nil {
-			s.key.serve(nil, now, fx) // whoever waits behind a try that is served
+		if s.reopen(st); s.key.waiters.first != nil && s.key.contender() == nil {
+			s.key.serve(nil, st) // whoever waits behind a try that is served
 		}
-	case usable && h.hasToken(now) && s.deliverNext(0, now, fx):
+	case usable && h.hasToken(st.Now) && s.deliverNext(0, st):
 	default:
-		s.key.ReleaseRetained(now, fx)
+		s.key.ReleaseRetained(st)
 	}
-	s.key.refuseIdle(now, fx)
+	s.key.refuseIdle(st)
 }
 
 // LacksToken reports whether the key is retained and has no token for one more lease yet. It may have
@@ -86,29 +86,29 @@ func (k *Key) LacksToken(now watchdog.Instant) bool {
 
 // ReleaseRetained gives a retained key back, in the background. Readers may have retained it on several
 // terms.
-func (k *Key) ReleaseRetained(now watchdog.Instant, fx *Effects) {
+func (k *Key) ReleaseRetained(st *Step) {
 	for s := k.retained(); s != nil; s = k.retained() {
-		s.releaseRetained(now, fx)
+		s.releaseRetained(st)
 	}
 }
 
-func (s *stake) releaseRetained(now watchdog.Instant, fx *Effects) {
-	fx.releases.push(s.release(0, now, fx))
+func (s *stake) releaseRetained(st *Step) {
+	st.releases.push(s.release(0, st))
 }
 
 // requested is called when another client requests the key.
-func (s *stake) requested(now watchdog.Instant, fx *Effects) {
+func (s *stake) requested(st *Step) {
 	s.holding.requested, s.holding.closed = true, true // S3
-	s.yield(now, fx)
+	s.yield(st)
 }
 
 // mayHaveMissed is called when a notification of another client's request may have been lost.
-func (s *stake) mayHaveMissed(now watchdog.Instant, fx *Effects) {
+func (s *stake) mayHaveMissed(st *Step) {
 	if s.attempt != nil {
 		s.attempt.unnotified, s.attempt.contended = true, true
 		return
 	}
 	s.holding.notified, s.holding.closed = false, true
-	s.holding.cohort.mayHaveMissed(now)
-	s.yield(now, fx)
+	s.holding.cohort.mayHaveMissed(st.Now)
+	s.yield(st)
 }

@@ -68,12 +68,12 @@ func (s *stake) due() watchdog.Instant {
 }
 
 // alarm does the work that is due.
-func (s *stake) alarm(now watchdog.Instant, fx *Effects) {
+func (s *stake) alarm(st *Step) {
 	if s.attempt != nil {
 		s.attempt.due = never
-		s.attemptDue(now, fx)
+		s.attemptDue(st)
 	} else {
-		s.tick(now, fx)
+		s.tick(st)
 	}
 }
 
@@ -152,13 +152,13 @@ func (k *Key) mayContend(w *Waiter) bool {
 
 // takeUp returns the stake that nobody has, and that w is to get, the first waiter, or that stands in its way, or nil.
 // It takes back what lies. A reader joins a tenure that is open instead.
-func (k *Key) takeUp(w *Waiter, now watchdog.Instant, fx *Effects) (found *stake) {
-	if k.open(w, now) != nil {
+func (k *Key) takeUp(w *Waiter, st *Step) (found *stake) {
+	if k.open(w, st.Now) != nil {
 		return nil
 	}
-	k.recallFor(w, now, fx)
+	k.recallFor(w, st)
 	for s := &k.stakes; s != nil; s = s.next {
-		free := s.isRetained() || s.holding != nil && s.isBlock() && s.spare(now) > 0
+		free := s.isRetained() || s.holding != nil && s.isBlock() && s.spare(st.Now) > 0
 		if free && (found == nil || *s.terms == *w.Terms) {
 			found = s
 		}

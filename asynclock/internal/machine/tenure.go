@@ -14,17 +14,17 @@ import (
 
 // beginTenure makes the holding a tenure with the root l. It serves the first waiter, and those directly
 // behind it that may share the tenure: S4, P2.
-func (s *stake) beginTenure(l *Lease, sent, now watchdog.Instant, fx *Effects) {
+func (s *stake) beginTenure(l *Lease, sent watchdog.Instant, st *Step) {
 	h := s.holding
 	h.closed = h.closed || h.cohort.waited || !s.isJoinable()
 	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(sent)) // S6
 	s.setRoot(l)
 	h.together = s.endTogether() && !s.key.waiters.first.Future
-	s.admit(s.key.waiters.pop(), l, now, fx)
+	s.admit(s.key.waiters.pop(), l, st)
 	if s.isShared() {
-		s.admitRow(now, fx)
+		s.admitRow(st)
 	} else {
-		s.admitBlock(now, fx)
+		s.admitBlock(st)
 	}
 }
 

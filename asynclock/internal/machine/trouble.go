@@ -104,20 +104,20 @@ func (a *Attempt) answered(call *Acquire, now watchdog.Instant) {
 }
 
 // attemptDue sends the attempt's next request, or fails the waiters whose patience has ended.
-func (s *stake) attemptDue(now watchdog.Instant, fx *Effects) {
+func (s *stake) attemptDue(st *Step) {
 	t := s.attempt.trouble
 	if t == nil || t.queued {
-		s.requestAgain(fx)
+		s.requestAgain(st)
 		return
 	}
-	s.skipPause(t.due, now)
-	if !s.giveUp(now, fx) {
+	s.skipPause(t.due, st.Now)
+	if !s.giveUp(st) {
 		return
 	}
-	if s.attempt.inFlight == 0 && now >= t.next {
-		s.requestAgain(fx)
+	if s.attempt.inFlight == 0 && st.Now >= t.next {
+		s.requestAgain(st)
 	}
-	s.watchTrouble(now)
+	s.watchTrouble(st.Now)
 }
 
 // requestAt has the next request sent at that time.
@@ -173,48 +173,48 @@ func (s *stake) skipPause(due, now watchdog.Instant) {
 }
 
 // giveUp fails the waiters whose patience has ended. It reports whether the attempt goes on.
-func (s *stake) giveUp(now watchdog.Instant, fx *Effects) bool {
+func (s *stake) giveUp(st *Step) bool {
 	t := s.attempt.trouble
 	err := failure.Unreachable(t.err)
 	failed := 0
 	for w := s.key.waiters.first; w != nil; {
 		behind := w.behind
-		if now >= t.patienceEnds(w) {
+		if st.Now >= t.patienceEnds(w) {
 			s.key.waiters.remove(w)
-			fx.fail(w, err)
+			st.fail(w, err)
 			failed++
 		}
 		w = behind
 	}
 	if failed > 0 {
-		fx.note(slog.LevelWarn, "waiting for a key failed",
+		st.note(slog.LevelWarn, "waiting for a key failed",
 			slog.String("key", s.key.Name), slog.Int("waiters", failed), slog.Any("error", err))
 	}
 	if s.serves(s.key.waiters.first) {
 		return true
 	}
-	s.beginAnew(t, now, fx)
+	s.beginAnew(t, st)
 	return false
 }
 
 // grantedTooLate gives back a key whose grant took so long that too little trust is left. It must not
 // be asked for at once again: nobody else could have the key meanwhile, and the next answer would take
 // as long.
-func (s *stake) grantedTooLate(call *Acquire, err error, now watchdog.Instant, fx *Effects) {
+func (s *stake) grantedTooLate(call *Acquire, err error, st *Step) {
 	a := s.attempt
-	s.key.refuseTries(func(*Waiter) error { return err }, fx)
-	s.failed(call, err, now)
+	s.key.refuseTries(func(*Waiter) error { return err }, st)
+	s.failed(call, err, st.Now)
 	t := a.trouble
 	if a.try {
-		s.beginAnew(t, now, fx)
+		s.beginAnew(t, st)
 		return
 	}
-	if !s.giveUp(now, fx) {
+	if !s.giveUp(st) {
 		return
 	}
-	s.key.leaves(s.abandon(now, fx))
+	s.key.leaves(s.abandon(st))
 	next := s.key.unused()
-	next.begin(new(Attempt), now)
+	next.begin(new(Attempt), st.Now)
 	next.attempt.trouble, next.attempt.admitted = t, true
-	next.watchTrouble(now)
+	next.watchTrouble(st.Now)
 }

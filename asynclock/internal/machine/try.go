@@ -38,7 +38,7 @@ func (k *Key) wantParts() {
 }
 
 // refuseTries fails those in the queue that never wait, each with its own error. Why returns it, or nil for who stays.
-func (k *Key) refuseTries(why func(w *Waiter) error, fx *Effects) {
+func (k *Key) refuseTries(why func(w *Waiter) error, st *Step) {
 	if k.waiters.tries == 0 {
 		return
 	}
@@ -47,7 +47,7 @@ func (k *Key) refuseTries(why func(w *Waiter) error, fx *Effects) {
 		if w.Try {
 			if err := why(w); err != nil {
 				k.waiters.remove(w)
-				fx.fail(w, err)
+				st.fail(w, err)
 			}
 		}
 		w = behind
@@ -56,36 +56,36 @@ func (k *Key) refuseTries(why func(w *Waiter) error, fx *Effects) {
 
 // refuseAsked fails those that never wait and came before the store's last request was made. A grant has answered it,
 // and served others: T3.
-func (k *Key) refuseAsked(now watchdog.Instant, fx *Effects) {
+func (k *Key) refuseAsked(st *Step) {
 	k.refuseTries(func(w *Waiter) error {
 		if w.since == k.requests {
 			return nil
 		}
-		return k.ourHolding(w, now)
-	}, fx)
+		return k.ourHolding(w, st.Now)
+	}, st)
 }
 
 // refuseLate fails those that never wait and are behind others still, after two requests. Those ahead of them have
 // given up, so nobody has told them anything: T3.
-func (k *Key) refuseLate(fx *Effects) {
+func (k *Key) refuseLate(st *Step) {
 	k.refuseTries(func(w *Waiter) error {
 		if w == k.waiters.first || k.requests-w.since < 2 {
 			return nil
 		}
 		return &HeldError{Remaining: -1}
-	}, fx)
+	}, st)
 }
 
 // refuseIdle is refuseAll if no answer is to come.
-func (k *Key) refuseIdle(now watchdog.Instant, fx *Effects) {
+func (k *Key) refuseIdle(st *Step) {
 	if k.contender() == nil && !k.isHeldUp() {
-		k.refuseAll(now, fx)
+		k.refuseAll(st)
 	}
 }
 
 // refuseAll fails all that never wait.
-func (k *Key) refuseAll(now watchdog.Instant, fx *Effects) {
-	k.refuseTries(func(w *Waiter) error { return k.ourHolding(w, now) }, fx)
+func (k *Key) refuseAll(st *Step) {
+	k.refuseTries(func(w *Waiter) error { return k.ourHolding(w, st.Now) }, st)
 }
 
 // wantsNoLess reports whether whoever refuses this share refuses w, too.
@@ -101,21 +101,21 @@ func (w *Waiter) wantsNoLess(share store.Share) bool {
 
 // serveTries looks at the first waiters that never wait as if they had just come. It reports whether one of them gets
 // what nobody has.
-func (k *Key) serveTries(now watchdog.Instant, fx *Effects) (served bool) {
+func (k *Key) serveTries(st *Step) (served bool) {
 	for w := k.waiters.first; w != nil && w.Try && k.contender() == nil; w = k.waiters.first {
-		if free := k.takeUp(w, now, fx); free != nil {
-			free.retake(now, fx)
+		if free := k.takeUp(w, st); free != nil {
+			free.retake(st)
 			return true
 		}
 		var err error
-		if k.open(w, now) == nil {
-			err = k.keepsOut(w, now)
+		if k.open(w, st.Now) == nil {
+			err = k.keepsOut(w, st.Now)
 		}
 		if err == nil {
 			break
 		}
 		k.waiters.pop()
-		fx.fail(w, err)
+		st.fail(w, err)
 	}
 	return false
 }
@@ -140,12 +140,12 @@ func (k *Key) leaves(r *Release) {
 
 // Left handles the first answer to a release that [Release.Leaves] has marked. If the store could not be asked, err says
 // why, and a try that it holds up fails: it has waited for long.
-func (k *Key) Left(err error, now watchdog.Instant, fx *Effects) {
+func (k *Key) Left(err error, st *Step) {
 	if failure.Transient(err) && k.isHeldUp() && k.contender() == nil {
-		k.refuseTries(func(*Waiter) error { return failure.Unreachable(err) }, fx)
-		k.headChanged(now, fx)
+		k.refuseTries(func(*Waiter) error { return failure.Unreachable(err) }, st)
+		k.headChanged(st)
 	}
 	if k.leaving = max(k.leaving-1, 0); k.leaving == 0 && k.waiters.first != nil && k.contender() == nil {
-		k.serve(nil, now, fx)
+		k.serve(nil, st)
 	}
 }

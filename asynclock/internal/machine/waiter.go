@@ -46,65 +46,65 @@ const (
 )
 
 // decide notes that w has a result.
-func (fx *Effects) decide(w *Waiter) {
+func (st *Step) decide(w *Waiter) {
 	if !w.decided {
 		w.decided = true
-		fx.decided.push(w)
+		st.decided.push(w)
 	}
 }
 
 // fail ends the waiter with err. It is in no queue any more, and its result was taken back.
-func (fx *Effects) fail(w *Waiter, err error) {
+func (st *Step) fail(w *Waiter, err error) {
 	w.Stage, w.Err, w.Lease = Ended, err, nil
-	fx.decide(w)
+	st.decide(w)
 }
 
 // Arrive adds a waiter. Its request may be among the effects. If Arrive fails, with ErrQueueFull or with what keeps
 // out a waiter that never waits, the waiter was not added.
-func (k *Key) Arrive(w *Waiter, now watchdog.Instant, fx *Effects) error {
+func (k *Key) Arrive(w *Waiter, st *Step) error {
 	k.needsFutures(w)
 	if w.Future {
-		k.futures.arrives(now)
+		k.futures.arrives(st.Now)
 	}
 	if k.pending() >= w.Terms.QueueLimit {
-		k.sweep(mostTries, now, fx)
+		k.sweep(mostTries, st)
 	}
 	var free *stake
 	if k.waiters.first == nil {
-		free = k.takeUp(w, now, fx)
+		free = k.takeUp(w, st)
 	}
 	if free == nil {
-		if err := k.mayQueue(w, now); err != nil {
+		if err := k.mayQueue(w, st.Now); err != nil {
 			return err
 		}
 	}
-	w.Since, w.since, fx.Dropped = now, k.requests, false
+	w.Since, w.since, st.Dropped = st.Now, k.requests, false
 	k.waiters.push(w)
 	if free != nil {
-		free.retake(now, fx)
+		free.retake(st)
 	} else {
-		k.arrived(w, now, fx)
+		k.arrived(w, st)
 	}
 	if w.Future {
-		k.sweep(fewSwept, now, fx)
+		k.sweep(fewSwept, st)
 	}
 	return nil
 }
 
 // arrived decides what happens to a waiter that has queued.
-func (k *Key) arrived(w *Waiter, now watchdog.Instant, fx *Effects) {
-	k.admitReaders(now, fx)
+func (k *Key) arrived(w *Waiter, st *Step) {
+	k.admitReaders(st)
 	switch s := k.contender(); {
 	case k.waiters.first == nil: // it was admitted
 	case s != nil:
 		s.joinTrouble(w)
 		if a := s.attempt; w.Try && a.inFlight == 0 && a.blocker == nil && a.grace != 0 {
-			s.requestAgain(fx) // T1: the grace is over, and the next heartbeat may be far
+			s.requestAgain(st) // T1: the grace is over, and the next heartbeat may be far
 		}
 	case k.mayContend(k.waiters.first):
-		call := k.unused().contend(now)
+		call := k.unused().contend(st.Now)
 		call.First = w.Try
-		fx.acquires.push(call)
+		st.acquires.push(call)
 	}
 }
 
@@ -182,94 +182,94 @@ func (k *Key) ourHolding(w *Waiter, now watchdog.Instant) error {
 
 // Leave ends one waiter with err, at any stage. A lease that lies with it goes to the next waiter. A lease that
 // somebody has received stays the receiver's.
-func (k *Key) Leave(w *Waiter, err error, now watchdog.Instant, fx *Effects) {
+func (k *Key) Leave(w *Waiter, err error, st *Step) {
 	switch w.Stage {
 	case Lying:
 		s := k.stakeOf(w.Lease.Owner)
-		if s.takeBack(w.Lease, now, fx) {
-			fx.fail(w, err)
-			s.goOn(now, fx)
+		if s.takeBack(w.Lease, st) {
+			st.fail(w, err)
+			s.goOn(st)
 		}
 	case Queued:
 		wasFirst := k.waiters.first == w
 		k.waiters.remove(w)
-		fx.fail(w, err)
+		st.fail(w, err)
 		if wasFirst {
-			k.headChanged(now, fx)
+			k.headChanged(st)
 		}
 	case Idle:
 		k.futures.idle.remove(w)
-		fx.fail(w, err)
-		k.nobodyIdle(fx)
+		st.fail(w, err)
+		k.nobodyIdle(st)
 	case Joining, Claimed, Ended:
 	}
 }
 
 // headChanged adapts the attempt to the remaining waiters. It ends the attempt if nobody waits, and
 // begins a new one if the first waiter has other terms.
-func (k *Key) headChanged(now watchdog.Instant, fx *Effects) {
+func (k *Key) headChanged(st *Step) {
 	s := k.contender()
 	if s == nil {
-		k.serve(nil, now, fx) // P9: unlike the one before, it may have somebody to ask
+		k.serve(nil, st) // P9: unlike the one before, it may have somebody to ask
 		return
 	}
 	if w := k.waiters.first; s.serves(w) {
 		// The waiter that left gave up; in trouble, the next request has its time. P8: the place in the
 		// queue stays, for a request with another weight.
 		if s.attempt.again || s.attempt.trouble == nil && w.Weight != s.attempt.weight {
-			s.requestAgain(fx)
+			s.requestAgain(st)
 		}
 		return
 	}
 	t := s.attempt.trouble
-	s.beginAnew(t, now, fx)
+	s.beginAnew(t, st)
 }
 
 // TurnAway answers every waiter with err, takes back what lies, and gives a retained key back.
-func (k *Key) TurnAway(err error, now watchdog.Instant, fx *Effects) {
+func (k *Key) TurnAway(err error, st *Step) {
 	if k.Idle() {
 		return
 	}
-	k.turnAll(err, fx)
-	k.headChanged(now, fx)
+	k.turnAll(err, st)
+	k.headChanged(st)
 	for s := &k.stakes; s != nil; {
 		next := s.next
 		switch {
 		case s.holding == nil:
 		case s.isRetained():
-			s.releaseRetained(now, fx)
+			s.releaseRetained(st)
 		case s.holding.lease.lying != nil || s.holding.lease.lies > 0:
-			s.recall(now, fx)
-			k.turnAll(err, fx)
-			s.goOn(now, fx)
+			s.recall(st)
+			k.turnAll(err, st)
+			s.goOn(st)
 		}
 		s = next
 	}
-	k.nobodyIdle(fx)
+	k.nobodyIdle(st)
 }
 
 // turnAll fails all who have no lease.
-func (k *Key) turnAll(err error, fx *Effects) {
+func (k *Key) turnAll(err error, st *Step) {
 	for w := k.waiters.pop(); w != nil; w = k.waiters.pop() {
-		fx.fail(w, err)
+		st.fail(w, err)
 	}
 	for w := k.futures.idle.pop(); w != nil; w = k.futures.idle.pop() {
-		fx.fail(w, err)
+		st.fail(w, err)
 	}
 }
 
 // Received handles that a caller looks at its result. A lease that has ended before the first look is an
 // error instead. Nobody is at work under it, so it counts as unlocked.
-func (k *Key) Received(w *Waiter, now watchdog.Instant, fx *Effects) {
+func (k *Key) Received(w *Waiter, st *Step) {
 	if w.Stage == Lying {
-		k.stakeOf(w.Lease.Owner).claim(w, now, fx)
+		k.stakeOf(w.Lease.Owner).claim(w, st)
 	}
 	if w.Stage != Claimed || w.seen {
 		return
 	}
 	w.seen = true
-	if l := w.Lease; !k.Check(l, 0, now, fx) {
-		_, _, _ = k.Unlock(l, now, fx) // it has ended, so there is no release to send
+	if l := w.Lease; !k.Check(l, 0, st) {
+		_, _, _ = k.Unlock(l, st) // it has ended, so there is no release to send
 		w.Stage, w.Err, w.Lease = Ended, l.Err, nil
 	}
 }

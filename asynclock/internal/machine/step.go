@@ -10,9 +10,11 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// Effects are what the shell has to do after a step, before the next step of the same key. They live on
-// the stack of the caller.
-type Effects struct {
+// A Step is one step of a key's machine: when it is made, and its effects. These are what the shell has to do after
+// it, before the next step of the same key. It lives on the stack of the caller.
+type Step struct {
+	Now watchdog.Instant
+
 	Dropped bool // nobody uses the key any more
 
 	TripSent watchdog.Instant // when a request was sent whose answer has just come; 0: none
@@ -35,17 +37,17 @@ type Note struct {
 }
 
 // NextAcquire returns the next request to be sent in the background, or nil.
-func (fx *Effects) NextAcquire() *Acquire { return fx.acquires.pop() }
+func (st *Step) NextAcquire() *Acquire { return st.acquires.pop() }
 
 // NextRenewal returns the next renewal to be sent in the background, or nil.
-func (fx *Effects) NextRenewal() *Renewal { return fx.renewals.pop() }
+func (st *Step) NextRenewal() *Renewal { return st.renewals.pop() }
 
 // NextRelease returns the next release to be sent in the background, or nil.
-func (fx *Effects) NextRelease() *Release { return fx.releases.pop() }
+func (st *Step) NextRelease() *Release { return st.releases.pop() }
 
 // NextDecided returns the next waiter that has a result, or nil.
-func (fx *Effects) NextDecided() *Waiter {
-	w := fx.decided.pop()
+func (st *Step) NextDecided() *Waiter {
+	w := st.decided.pop()
 	if w != nil {
 		w.decided = false
 	}
@@ -53,28 +55,28 @@ func (fx *Effects) NextDecided() *Waiter {
 }
 
 // NextEnded returns the next lease that has ended, or nil.
-func (fx *Effects) NextEnded() *Lease { return fx.ended.pop() }
+func (st *Step) NextEnded() *Lease { return st.ended.pop() }
 
-func (fx *Effects) note(level slog.Level, text string, attrs ...slog.Attr) {
-	fx.Notes = append(fx.Notes, Note{level, text, attrs})
+func (st *Step) note(level slog.Level, text string, attrs ...slog.Attr) {
+	st.Notes = append(st.Notes, Note{level, text, attrs})
 }
 
 // measured notes a round trip that has ended.
-func (fx *Effects) measured(sent watchdog.Instant, ttl time.Duration) {
-	fx.TripSent, fx.TripTTL = sent, ttl
+func (st *Step) measured(sent watchdog.Instant, ttl time.Duration) {
+	st.TripSent, st.TripTTL = sent, ttl
 }
 
 // withdraw ends, in the background, everything that an owner has in the store.
-func (k *Key) withdraw(request store.ReleaseRequest, ttl time.Duration, now watchdog.Instant, fx *Effects) {
-	k.leaves(k.withdrawal(request, ttl, now, fx))
+func (k *Key) withdraw(request store.ReleaseRequest, ttl time.Duration, st *Step) {
+	k.leaves(k.withdrawal(request, ttl, st))
 }
 
 // withdrawal is withdraw for a release that may take the next request with it.
-func (k *Key) withdrawal(request store.ReleaseRequest, ttl time.Duration, now watchdog.Instant, fx *Effects) *Release {
+func (k *Key) withdrawal(request store.ReleaseRequest, ttl time.Duration, st *Step) *Release {
 	r := k.host.NewRelease()
 	r.Batch[0] = request
-	r.TTL, r.Until = ttl, now.Add(2*ttl)
+	r.TTL, r.Until = ttl, st.Now.Add(2*ttl)
 	r.Withdrawal = true
-	fx.releases.push(r)
+	st.releases.push(r)
 	return r
 }
