@@ -2,7 +2,7 @@
 
 // Package asynclockgo is the map of the module; it has no API.
 //
-// Users of locks read one package and the store that they choose:
+// Users of locks read one package and the store that they choose. docs/README.md lists the pages:
 //
 //   - [github.com/asynclock/asynclock-go/asynclock]: Client, Lease, options, errors. Its
 //     package comment says which file decides what.
@@ -33,7 +33,7 @@
 //
 //   - [github.com/asynclock/asynclock-go/store]: the contract.
 //   - [github.com/asynclock/asynclock-go/store/storetest]: the suite that a store has to
-//     pass. CONTRIBUTING.md, "Adding a store", has the steps.
+//     pass. CONTRIBUTING.md, "Adding a store", has the steps, and what is required.
 //
 // Two packages know nothing of locks and import the standard library alone:
 //
@@ -41,18 +41,26 @@
 //     that counts suspend.
 //   - [github.com/asynclock/asynclock-go/pubsub]: one subscription, kept alive and proven.
 //
-// Where to look:
+// Where to look. More of it, and what to change together, is in docs/design.md:
 //
 //	who gets the key next, in a client      asynclock/internal/machine/next.go: giveToNext; cohort.go
-//	who gets the key next, in Redis         store/redisstore/release_fast.lua; lock.lua: choose
-//	where a lease learns that it is lost    asynclock/internal/machine/holding.go: tick, lose
+//	who gets the key next, in Redis         store/redisstore/release.go: plan picks the script; release_fast.lua;
+//	                                        lock.lua: choose; shares.lua: serve
 //	how long a lease is trusted             asynclock/internal/machine/timing.go: trustUntil
-//	what ends a wait                        asynclock/wait.go; internal/machine/trouble.go: giveUp
+//	where a lease learns that it is lost    asynclock/internal/machine/holding.go: tick, lose; the causes:
+//	                                        asynclock/errors.go, from ErrLost to ErrNotRenewed
+//	what happens when a holder dies         docs/design.md, "From Lock to loss"; for permits docs/internals/shares.md
+//	how a key is shared                     store/share.go; asynclock/internal/machine/readers.go, permits.go, tenure.go;
+//	                                        store/redisstore/shares.lua
+//	how several keys are taken, and lost    asynclock/gatherer.go: gatherAll, dropLost; asynclock/multilease.go: end
+//	what ends a wait                        asynclock/wait.go; asynclock/internal/machine/trouble.go: giveUp
 //	what a force takes                      asynclock/admin.go; store/redisstore/force.lua
 //	when a job has run in its interval      once/once.go: isDone; once/interval.go: startAt
 //	when a term begins and ends             elect/term.go: beginTerm; elect/candidate.go: round
+//	what a paused leader finds              docs/internals/notes.md, "A paused leader"
 //	which writes come too late              fence/admit.go: Admit; internal/sqlfence; fence/fenceredis/fence.lua
 //	how a call to Redis ends in time        internal/redisconn/call.go, line.go
+//	what to change together                 docs/design.md, "To change this, also change"
 //	code for a task                         docs/recipes.md
 //	a complete program to copy              examples; examples/README.md lists them
 //	whether a lock is right, and which      docs/choose.md; docs/faq.md

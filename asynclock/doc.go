@@ -66,18 +66,24 @@
 //
 // # Reading the code
 //
-// docs/design.md has the words and the rules W1 to W10. Package internal/machine decides what
-// happens to a key, and its comment says where to look. This package is the shell around it:
+// docs/design.md has the words, the rules (W1 to W10 for waiting, and so on) and where to look. Package
+// internal/machine decides what happens to a key, and its comment says where to look. This package is the
+// shell around it:
 //
 //	a key's state, a step          keystate.go, host.go: what the machine has of the client
-//	requests to the store          calls.go; renew.go, overdue.go; release.go; limit.go
+//	requests to the store          calls.go; renew.go, overdue.go; release.go; outage.go
+//	how long a request may take    limit.go, bounded.go
+//	how long a caller waits        wait.go
 //	notifications of the store     events.go
+//	contexts, channels             watch.go, weakchan.go
 //	re-entry                       reentry.go
+//	keys kept for the client       retain.go
 //	forgotten leases               leak.go, callsite.go
-//	several keys                   gatherer.go: taking them; multilease.go, multiunlock.go,
-//	                               multifuture.go
-//	the calls of users             lock.go, trylock.go, future.go, each.go, result.go, withlock.go,
+//	several keys                   gatherer.go, gathertry.go: taking them; multilease.go: the lease, and its
+//	                               loss; multirenew.go, multiunlock.go, multifuture.go
+//	the calls of users             client.go, lock.go, trylock.go, future.go, each.go, result.go, withlock.go,
 //	                               rlock.go, downgrade.go, semaphore.go, lockall.go, withlockall.go,
-//	                               lease.go, unlock.go, note.go, admin.go, close.go
-//	their options                  options.go, clientoptions.go, settings.go; wait.go
+//	                               lease.go, unlock.go, note.go, announce.go, observe.go, admin.go, close.go
+//	errors                         errors.go
+//	their options                  options.go, clientoptions.go, settings.go
 package asynclock
