@@ -18,8 +18,7 @@ import (
 type Announcement = store.Announcement
 
 // An Observer receives what is announced about a key. Its functions are called from any goroutine, also from several at
-// once. They must not block, and must not call [Client.Observe] or a function that it has returned. Nil functions are
-// not called.
+// once. They must not block. Nil functions are not called.
 type Observer struct {
 	// Announced is called with each announcement. The data is shared, and nobody may change it.
 	Announced func(Announcement)
@@ -82,10 +81,27 @@ type observers struct {
 type observed struct {
 	observers []*Observer
 	live      bool // announcements come through
+	beginning bool // the store is being told of it: who does so calls Look afterwards
 }
 
-// add tells the store of the first observer of a key. A later one is told at once whether announcements come through.
+// add adds an observer, and tells it whether announcements come through. Look may call [Client.Observe], and what that
+// returns, so nobody's turn lasts until then.
 func (all *observers) add(session store.ObserveSession, key string, o *Observer) error {
+	k, err := all.begin(session, key, o)
+	if err != nil {
+		return err
+	}
+	all.mu.Lock()
+	live := k.live
+	all.mu.Unlock()
+	if live {
+		all.look(k, o, true)
+	}
+	return nil
+}
+
+// begin tells the store of the first observer of a key.
+func (all *observers) begin(session store.ObserveSession, key string, o *Observer) (*observed, error) {
 	all.turn.Lock()
 	defer all.turn.Unlock()
 	all.mu.Lock()
@@ -95,23 +111,22 @@ func (all *observers) add(session store.ObserveSession, key string, o *Observer)
 	k := all.keys[key]
 	isFirst := k == nil
 	if isFirst {
-		k = &observed{}
+		k = &observed{beginning: true}
 		all.keys[key] = k
 	}
 	k.observers = append(slices.Clone(k.observers), o)
-	live := k.live
 	all.mu.Unlock()
-	if isFirst {
-		err := session.Observe(key, true)
-		if err != nil {
-			all.drop(key, o)
-		}
-		return err
+	if !isFirst {
+		return k, nil
 	}
-	if live {
-		all.look(k, o, true)
+	err := session.Observe(key, true)
+	all.mu.Lock()
+	k.beginning = false
+	all.mu.Unlock()
+	if err != nil {
+		all.drop(key, o)
 	}
-	return nil
+	return k, err
 }
 
 // look tells an observer whether announcements come through. If that has changed meanwhile, another goroutine may have said
@@ -163,10 +178,12 @@ func (all *observers) told(e *store.Event) {
 		all.mu.Unlock()
 		return
 	}
-	if e.Kind != store.EventAnnounced {
-		k.live = live
-	}
 	list := k.observers
+	if e.Kind != store.EventAnnounced {
+		if k.live = live; k.beginning {
+			list = nil
+		}
+	}
 	all.mu.Unlock()
 	for _, o := range list {
 		switch {
