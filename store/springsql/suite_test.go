@@ -65,6 +65,8 @@ func TestMigrateAgainReplacesNothing(t *testing.T) {
 	suite.MigrateAgainReplacesNothing(t)
 }
 
+func TestScriptsAreAlike(t *testing.T) { t.Parallel(); suite.ScriptsAreAlike(t) }
+
 func TestServersOfOtherSettings(t *testing.T) { t.Parallel(); suite.ServersOfOtherSettings(t) }
 
 func TestLockedRowsLeaveThePool(t *testing.T) { suite.LockedRowsLeaveThePool(t) }

@@ -1,4 +1,3 @@
--- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The store's own tables and routines, on MySQL 8.0 and MariaDB 10.6 or newer. Migrate runs

@@ -1,4 +1,3 @@
--- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The store's own tables and routines, on PostgreSQL. Migrate runs this file, and replaces
