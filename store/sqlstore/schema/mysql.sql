@@ -27,6 +27,10 @@ CREATE TABLE IF NOT EXISTS asynclock_waiter (
 	since DATETIME(6) NOT NULL,
 	grant_ttl BIGINT NOT NULL,        -- microseconds
 	holder VARBINARY(512) NOT NULL,
+	mode INT NOT NULL,                -- 0: it wants all of the key, otherwise as in asynclock_share
+	weight INT NOT NULL,
+	extra INT NOT NULL,               -- how many permits more it takes if nobody waits
+	permits INT NOT NULL,
 	PRIMARY KEY (`key`, ticket),
 	UNIQUE KEY (owner, `key`),
 	KEY (ticket)
@@ -47,19 +51,6 @@ CREATE TABLE IF NOT EXISTS asynclock_share (
 	holder VARBINARY(512) NOT NULL,
 	PRIMARY KEY (`key`, owner)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
-//
--- Since native 2 a waiter wants all of the key (mode 0) or a share of it.
-SET @alter_asynclock = IF(EXISTS (SELECT 1 FROM information_schema.COLUMNS WHERE COLUMN_NAME = 'mode'
-	AND IF(LOCATE('.', 'asynclock_waiter') > 0, CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), IF(TABLE_SCHEMA = DATABASE(), TABLE_NAME, ''))
-		= 'asynclock_waiter'), 'DO 0',
-	'ALTER TABLE asynclock_waiter ADD mode INT NOT NULL DEFAULT 0, ADD weight INT NOT NULL DEFAULT 0,
-		ADD extra INT NOT NULL DEFAULT 0, ADD permits INT NOT NULL DEFAULT 0')
-//
-PREPARE alter_asynclock FROM @alter_asynclock
-//
-EXECUTE alter_asynclock
-//
-DEALLOCATE PREPARE alter_asynclock
 //
 -- How many permits a key has, whatever holders and requests say. A transaction locks the key's row
 -- in the table of locks before it changes this. A row stays until the limit is forgotten.
@@ -296,7 +287,6 @@ BEGIN
 		-- fence each other out at a resource.
 		SET v_fence = (SELECT fence FROM asynclock_share WHERE `key` = v_key LIMIT 1);
 	ELSE
-		DELETE FROM asynclock_share WHERE `key` = v_key; -- left behind by routines of native 1
 		SET v_fence = IF(v_mode = 1, v_token, 0);
 	END IF;
 	-- Nobody gets more permits than it needs while others wait.
