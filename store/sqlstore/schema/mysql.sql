@@ -262,7 +262,7 @@ CREATE PROCEDURE asynclock_fits(IN v_key VARBINARY(1536), IN v_mode INT, IN v_we
 BEGIN
 	SET v_fits = v_mode = (SELECT mode FROM asynclock_share WHERE `key` = v_key LIMIT 1);
 	IF v_fits AND v_mode = 2 THEN
-	-- Every holder may rely on its own limit for as long as it holds, unless another one is stored.
+		-- Every holder may rely on its own limit for as long as it holds, unless another one is stored.
 		SET v_fits = (SELECT SUM(weight) + v_weight <= COALESCE((SELECT p.permits FROM asynclock_permits p WHERE p.`key` = v_key), LEAST(MIN(permits), v_permits))
 			FROM asynclock_share WHERE `key` = v_key);
 	END IF;
@@ -336,7 +336,7 @@ BEGIN
 		UPDATE asynclock_lock SET token = GREATEST(token, v_token), last_use = UTC_DATE() WHERE `key` = v_key;
 		SET v_status = 1;
 	ELSE
-	-- Others that share the key as this owner did have not taken it away.
+		-- Others that share the key as this owner did have not taken it away.
 		SET v_status = IF(EXISTS (SELECT 1 FROM asynclock_share WHERE `key` = v_key AND held_until > v_now AND owner NOT LIKE 'back %'
 			AND mode <> v_mode), -3, -2);
 	END IF;
@@ -698,20 +698,20 @@ BEGIN
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_owner = NULL, v_until = NULL, v_status = -2, v_permits = FALSE;
-	find: LOOP
-		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
-		IF v_until IS NOT NULL THEN
-			LEAVE find;
-		END IF;
-		SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
-		IF v_rows = 0 OR NOT v_alone THEN
-			LEAVE find;
-		END IF;
-		IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
-			SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
-		END IF;
-		DO SLEEP(0.001);
-	END LOOP;
+		find: LOOP
+			SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
+			IF v_until IS NOT NULL THEN
+				LEAVE find;
+			END IF;
+			SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
+			IF v_rows = 0 OR NOT v_alone THEN
+				LEAVE find;
+			END IF;
+			IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
+				SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
+			END IF;
+			DO SLEEP(0.001);
+		END LOOP;
 		SET v_now = UTC_TIMESTAMP(6); -- for finding the row may have taken a while
 		IF v_owner = v_asking AND v_until > v_now THEN
 			SET v_status = 1;
@@ -1014,20 +1014,20 @@ BEGIN
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_token = JSON_EXTRACT(q, '$.token'), v_seq = JSON_EXTRACT(q, '$.seq');
 		SET v_owner = NULL, v_until = NULL, v_last_token = 0, v_last_seq = 0;
-	find: LOOP
-		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
-		IF v_until IS NOT NULL THEN
-			LEAVE find;
-		END IF;
-		SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
-		IF v_rows = 0 OR NOT TRUE THEN
-			LEAVE find;
-		END IF;
-		IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
-			SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
-		END IF;
-		DO SLEEP(0.001);
-	END LOOP;
+		find: LOOP
+			SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
+			IF v_until IS NOT NULL THEN
+				LEAVE find;
+			END IF;
+			SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
+			IF v_rows = 0 THEN
+				LEAVE find;
+			END IF;
+			IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
+				SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
+			END IF;
+			DO SLEEP(0.001);
+		END LOOP;
 		SET v_now = UTC_TIMESTAMP(6); -- for finding the row may have taken a while
 		SET v_status = CASE WHEN v_owner = v_asking AND v_until > v_now THEN 1 WHEN v_owner <> '' AND v_until > v_now THEN -3 ELSE -2 END;
 		IF v_status = 1 THEN
