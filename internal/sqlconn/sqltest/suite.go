@@ -80,6 +80,7 @@ func Run(t *testing.T, s Suite) {
 		"MigrateAgainReplacesNothing":              s.migrateAgainReplacesNothing,
 		"ScriptsAreAlike":                          s.scriptsAreAlike,
 		"ServersOfOtherSettings":                   s.serversOfOtherSettings,
+		"NowhereIsSaid":                            s.nowhereIsSaid,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
