@@ -174,3 +174,13 @@ func TestTimesBeyondGosDoNotOverflow(t *testing.T) {
 		t.Errorf("Inspect: got %v, %v, want some 292 years", got.Remaining, err)
 	}
 }
+
+func TestAnswersAboutNotesThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	var s Session
+	for _, a := range []Answer{{}, {Clock: -1}, {Clock: 1, NoteToken: -1}} {
+		if n, err := s.NoteOf(a); !errors.Is(err, ErrReply) {
+			t.Errorf("NoteOf(%+v): got %+v, %v; want ErrReply", a, n, err)
+		}
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -29,24 +28,8 @@ func TestBadOptionsAreRefused(t *testing.T) {
 			t.Errorf("Migrate with %s: got %v, want ErrInvalidOption", name, err)
 		}
 	}
-	for _, d := range []Database{{}, Postgres(nil), PostgresPool(nil), MySQL(nil)} {
-		if _, err := New(t.Context(), d); !errors.Is(err, store.ErrInvalidOption) {
-			t.Errorf("New without a database: got %v, want ErrInvalidOption", err)
-		}
-	}
 	if got := SpringVersion(9).String(); got != "SpringVersion(9)" {
 		t.Errorf("String of no version: got %q", got)
-	}
-}
-
-func TestNobodyListens(t *testing.T) {
-	t.Parallel()
-	for _, d := range []Database{
-		Postgres(sqltest.OpenDB(t, "pgx", "postgres://me@127.0.0.1:1/none")), MySQL(sqltest.OpenDB(t, "mysql", "me@tcp(127.0.0.1:1)/none")),
-	} {
-		if _, err := New(t.Context(), d); !errors.Is(err, store.ErrUnreachable) {
-			t.Errorf("New where nobody listens: got %v, want ErrUnreachable", err)
-		}
 	}
 }
 

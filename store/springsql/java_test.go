@@ -386,7 +386,7 @@ func TestForgottenKeysOfJavasTable(t *testing.T) {
 		c.Release("free", "a")
 		c.Hold(sqltest.Request("held", "b"))
 		j.d.Run(t, "UPDATE "+j.table+"_LEASE SET LAST_USE = '2020-01-01'")
-		j.d.Run(t, map[string]string{"postgres": "SELECT ", "mysql": "CALL "}[j.d.Kind]+j.table+"_SWEEP('"+j.stamp(0)+"', 100)")
+		j.sweep()
 		if got := j.d.Texts(t, "SELECT KEY_NAME FROM "+j.table+"_LEASE"); len(got) != 1 || got[0] != "held" {
 			t.Errorf("names after the sweep: got %q, want the one that is held", got)
 		}

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -53,6 +55,25 @@ func TestMigrateInASchema(t *testing.T) {
 		c := join(t, newStore(t, d, prefix))
 		c.Hold(sqltest.Request("key", "a"))
 		c.Acquire(reader("key", "b"))
+	})
+}
+
+// otherTables are the store's own tables to a client of a release with another schema.
+type otherTables struct{ tables }
+
+func (otherTables) Request(_ time.Time, items []sqlconn.Item) any { return request{"another", items} }
+
+// TestClientOfAnotherSchemaIsRefused: the routines would take its requests for something else.
+func TestClientOfAnotherSchemaIsRefused(t *testing.T) {
+	t.Parallel()
+	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
+		st := newTables(t, d)
+		st.conn.Tables = otherTables{}
+		got := sqltest.Join(t, st).Session.Acquire(t.Context(), []store.AcquireRequest{sqltest.Request("key", "a")})[0]
+		var schema *SchemaError
+		if !errors.As(got.Err, &schema) {
+			t.Errorf("Acquire by a client of another schema: got %+v, want a SchemaError", got)
+		}
 	})
 }
 

@@ -33,14 +33,14 @@ func TestForgottenKeysLeaveTheirTokens(t *testing.T) {
 		c.Hold(q)
 		q.Owner = "d"
 		c.Acquire(q)
-		column := map[string]string{"postgres": "key", "mysql": "`key`"}[d.Kind]
+		column := keyColumn[d.Kind]
 		more := map[string]string{
-			"postgres": ", inbox, watch) VALUES ('key', 'dead', '2020-01-01', '2020-01-01', 1, '', '', FALSE)",
-			"mysql":    ") VALUES ('key', 'dead', '2020-01-01', '2020-01-01', 1, '')",
+			"postgres": ", inbox, watch) VALUES ('key', 'dead', '2020-01-01', '2020-01-01', 1, '', 0, 0, 0, 0, '', FALSE)",
+			"mysql":    ") VALUES ('key', 'dead', '2020-01-01', '2020-01-01', 1, '', 0, 0, 0, 0)",
 		}
-		d.Run(t, "INSERT INTO "+prefix+"waiter ("+column+", owner, alive_until, since, grant_ttl, holder"+more[d.Kind])
+		d.Run(t, "INSERT INTO "+prefix+"waiter ("+column+", owner, alive_until, since, grant_ttl, holder, mode, weight, extra, permits"+more[d.Kind])
 		d.Run(t, "UPDATE "+prefix+"lock SET last_use = '2020-01-01'")
-		d.Run(t, map[string]string{"postgres": "SELECT ", "mysql": "CALL "}[d.Kind]+prefix+"sweep(100)")
+		d.RunRoutine(t, prefix+"sweep(100)")
 		if got := d.Texts(t, "SELECT owner FROM "+prefix+"waiter"); !slices.Equal(got, []string{"d"}) {
 			t.Errorf("waiters after the sweep: got %q, want the one that is alive", got)
 		}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -60,14 +59,4 @@ func TestANoteOfALargerTokenThatHasEndedIsReplaced(t *testing.T) {
 			t.Errorf("WriteNote when that has ended: got %v, want no error", err)
 		}
 	})
-}
-
-func TestAnswersAboutNotesThatMakeNoSense(t *testing.T) {
-	t.Parallel()
-	var s sqlconn.Session
-	for _, a := range []sqlconn.Answer{{}, {Clock: -1}, {Clock: 1, NoteToken: -1}} {
-		if n, err := s.NoteOf(a); !errors.Is(err, sqlconn.ErrReply) {
-			t.Errorf("NoteOf(%+v): got %+v, %v; want ErrReply", a, n, err)
-		}
-	}
 }

@@ -75,11 +75,7 @@ func TestBatchOfRenewalsComesToALockedMember(t *testing.T) {
 		c := join(t, st)
 		c.Hold(reader("key", "a"))
 		c.Hold(sqltest.Request("other", "b"))
-		tx := d.Begin(t)
-		column := map[string]string{"postgres": "key", "mysql": "`key`"}[d.Kind]
-		if _, err := tx.ExecContext(t.Context(), "SELECT 1 FROM "+st.settings.prefix+"lock WHERE "+column+" = 'key' FOR UPDATE"); err != nil {
-			t.Fatal(err)
-		}
+		sqltest.Tables{Suite: suite, Database: d, Prefix: st.settings.prefix, Store: st}.LockRow(t, "lock", "key")
 		got := c.Session.Renew(t.Context(), []store.RenewRequest{
 			{Key: "key", Owner: "a", TTL: sqltest.Long, Share: store.Share{Mode: store.Shared}},
 			{Key: "other", Owner: "b", TTL: sqltest.Long},
@@ -246,9 +242,8 @@ func TestSweepForgetsMembers(t *testing.T) {
 		c, prefix := join(t, st), st.settings.prefix
 		c.Hold(reader("key", "a"))
 		c.Hold(reader("held", "b"))
-		column := map[string]string{"postgres": "key", "mysql": "`key`"}[d.Kind]
 		d.Run(t, "UPDATE "+prefix+"lock SET last_use = '2020-01-01'")
-		d.Run(t, "UPDATE "+prefix+"lock SET held_until = '2020-01-01' WHERE "+column+" = 'key'")
+		d.Run(t, "UPDATE "+prefix+"lock SET held_until = '2020-01-01' WHERE "+keyColumn[d.Kind]+" = 'key'")
 		d.RunRoutine(t, prefix+"sweep(100)")
 		if got := d.Texts(t, "SELECT owner FROM "+prefix+"share"); !slices.Equal(got, []string{"b"}) {
 			t.Errorf("members after the sweep: got %q, want that of the key that is held", got)

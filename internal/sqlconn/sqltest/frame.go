@@ -28,10 +28,10 @@ func OnMySQLWith(t testing.TB, variable, value string) Database {
 	return d
 }
 
-// GivenUpCallEnds is a test: on MySQL a statement goes on when its client is gone. Ours
+// givenUpCallEnds is a test: on MySQL a statement goes on when its client is gone. Ours
 // wait for a row for about a second then, whatever the server's own patience, which is 50
 // s.
-func (s Suite) GivenUpCallEnds(t *testing.T) {
+func (s Suite) givenUpCallEnds(t *testing.T) {
 	b := s.NewTables(t, OnMySQL(t))
 	c := b.join(t)
 	c.Hold(Request("key", "a"))
@@ -48,9 +48,9 @@ func (s Suite) GivenUpCallEnds(t *testing.T) {
 	}
 }
 
-// PatienceOfTheApplicationStays is a test: what a connection of the pool has set is its
+// patienceOfTheApplicationStays is a test: what a connection of the pool has set is its
 // own.
-func (s Suite) PatienceOfTheApplicationStays(t *testing.T) {
+func (s Suite) patienceOfTheApplicationStays(t *testing.T) {
 	d := OnMySQLWith(t, "innodb_lock_wait_timeout", "33")
 	wantPatience := func(t *testing.T, after string) {
 		t.Helper()
@@ -134,9 +134,9 @@ func killWaiting(ctx context.Context, t *testing.T, b Tables) {
 	}
 }
 
-// ReleaseThatFailsHasReleasedNothing is a test: whichever routine is missing for a moment,
+// releaseThatFailsHasReleasedNothing is a test: whichever routine is missing for a moment,
 // because a migration replaces it.
-func (s Suite) ReleaseThatFailsHasReleasedNothing(t *testing.T) {
+func (s Suite) releaseThatFailsHasReleasedNothing(t *testing.T) {
 	b := s.NewTables(t, OnMySQL(t))
 	c := b.join(t)
 	failed := 0
@@ -165,9 +165,9 @@ func (s Suite) ReleaseThatFailsHasReleasedNothing(t *testing.T) {
 	}
 }
 
-// WithoutAutocommit is a test: a transaction that somebody left open on a connection of the
+// withoutAutocommit is a test: a transaction that somebody left open on a connection of the
 // pool is in nobody's way.
-func (s Suite) WithoutAutocommit(t *testing.T) {
+func (s Suite) withoutAutocommit(t *testing.T) {
 	d := OnMySQLWith(t, "autocommit", "0")
 	b := s.NewTables(t, d)
 	c := b.join(t)
@@ -186,9 +186,9 @@ func (s Suite) WithoutAutocommit(t *testing.T) {
 	}
 }
 
-// SafeUpdates is a test: sql_safe_updates, which some set for all connections, refuses what
+// safeUpdates is a test: sql_safe_updates, which some set for all connections, refuses what
 // writes to a table without naming rows by a key.
-func (s Suite) SafeUpdates(t *testing.T) {
+func (s Suite) safeUpdates(t *testing.T) {
 	b := s.NewTables(t, OnMySQLWith(t, "sql_safe_updates", "1"))
 	table := b.Prefix + b.KeyTables[len(b.KeyTables)-1]
 	columns, values := b.Unused(b.Kind, "'old'")

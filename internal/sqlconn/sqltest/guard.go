@@ -10,9 +10,9 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// GuardRefusesStaleTokens is a test: those below the largest that has guarded a
+// guardRefusesStaleTokens is a test: those below the largest that has guarded a
 // transaction.
-func (s Suite) GuardRefusesStaleTokens(t *testing.T) {
+func (s Suite) guardRefusesStaleTokens(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		for _, step := range []struct {
 			key   string

@@ -44,8 +44,8 @@ var spoils = map[string][2]string{
 	},
 }
 
-// MigrateAgainReplacesNothing is a test: except what is missing, or was made by others.
-func (s Suite) MigrateAgainReplacesNothing(t *testing.T) {
+// migrateAgainReplacesNothing is a test: except what is missing, or was made by others.
+func (s Suite) migrateAgainReplacesNothing(t *testing.T) {
 	OnEach(t, func(t *testing.T, d Database) {
 		prefix := d.NewPrefix(t)
 		migrate := func() {

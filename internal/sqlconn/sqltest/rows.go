@@ -15,9 +15,9 @@ import (
 // others take milliseconds. It is seconds for the sake of a busy machine.
 const besideLockedRow = 5 * time.Second
 
-// BatchSkipsLockedRows is a test: it says which of its rows another transaction has locked, and does the
+// batchSkipsLockedRows is a test: it says which of its rows another transaction has locked, and does the
 // rest in the same call.
-func (s Suite) BatchSkipsLockedRows(t *testing.T) {
+func (s Suite) batchSkipsLockedRows(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c, micros := b.join(t), Long.Microseconds()
 		var items []sqlconn.Item
@@ -52,9 +52,9 @@ func (s Suite) BatchSkipsLockedRows(t *testing.T) {
 	})
 }
 
-// LockedRowHoldsUpNoBatch is a test: somebody's open transaction on one key's row costs the
+// lockedRowHoldsUpNoBatch is a test: somebody's open transaction on one key's row costs the
 // other requests of a batch nothing, wherever it comes in their order.
-func (s Suite) LockedRowHoldsUpNoBatch(t *testing.T) {
+func (s Suite) lockedRowHoldsUpNoBatch(t *testing.T) {
 	OnEach(t, func(t *testing.T, d Database) {
 		t.Run("acquire", func(t *testing.T) {
 			t.Parallel()
@@ -149,9 +149,9 @@ func testReleaseBesideLockedRow(t *testing.T, b Tables, table string) {
 	c.Release("b", "y")
 }
 
-// BusyRowsAreWaitedForAlone is a test: the requests of a batch whose rows others have
+// busyRowsAreWaitedForAlone is a test: the requests of a batch whose rows others have
 // locked for a moment are carried out in the same call.
-func (s Suite) BusyRowsAreWaitedForAlone(t *testing.T) {
+func (s Suite) busyRowsAreWaitedForAlone(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c := b.join(t)
 		c.Hold(Request("a", "a"))
@@ -177,9 +177,9 @@ func (s Suite) BusyRowsAreWaitedForAlone(t *testing.T) {
 	})
 }
 
-// RowThatIsBeingMadeHoldsUpNoBatch is a test: nor does the row of a new key that somebody
+// rowThatIsBeingMadeHoldsUpNoBatch is a test: nor does the row of a new key that somebody
 // has inserted and not committed yet, as a JVM that stands still between the two.
-func (s Suite) RowThatIsBeingMadeHoldsUpNoBatch(t *testing.T) { OnEach(t, s.rowThatIsBeingMade) }
+func (s Suite) rowThatIsBeingMadeHoldsUpNoBatch(t *testing.T) { OnEach(t, s.rowThatIsBeingMade) }
 
 func (s Suite) rowThatIsBeingMade(t *testing.T, d Database) {
 	for _, table := range s.KeyTables {

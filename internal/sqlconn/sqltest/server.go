@@ -43,8 +43,8 @@ func (s *Server) NewDatabase() Database {
 	return MySQL(db)
 }
 
-// ServersOfOtherSettings is a test: what a server of MariaDB can be told in ways that matter here.
-func (s Suite) ServersOfOtherSettings(t *testing.T) {
+// serversOfOtherSettings is a test: what a server of MariaDB can be told in ways that matter here.
+func (s Suite) serversOfOtherSettings(t *testing.T) {
 	server := StartServer(t, servers.MariaDB.With("--log-bin", "--binlog-format=STATEMENT", "--innodb-rollback-on-timeout"))
 	d := server.NewDatabase()
 	t.Run("a binary log of statements takes no locks", func(t *testing.T) {

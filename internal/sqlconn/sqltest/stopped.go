@@ -40,10 +40,10 @@ func (c commitSink) Write(b []byte) (int, error) {
 	}
 }
 
-// ClientThatStopsBeforeItsCommitKeepsNoRow is a test: where the store has to begin and end
+// clientThatStopsBeforeItsCommitKeepsNoRow is a test: where the store has to begin and end
 // its transactions itself, a client can stop in between, with the rows of a whole batch
 // locked.
-func (s Suite) ClientThatStopsBeforeItsCommitKeepsNoRow(t *testing.T) {
+func (s Suite) clientThatStopsBeforeItsCommitKeepsNoRow(t *testing.T) {
 	config, err := pgx.ParseConfig(kit.Require(t, "ASYNCLOCK_POSTGRES_URL"))
 	if err != nil {
 		t.Fatal(err)

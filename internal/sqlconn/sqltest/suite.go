@@ -21,8 +21,7 @@ type Store interface {
 	GuardPgx(ctx context.Context, tx pgx.Tx, key string, token int64) error
 }
 
-// A Suite is what every store in a database has to do. Its tests are methods, which a
-// package of such a store calls from tests of the same names.
+// A Suite is what every store in a database has to do. Run has its tests.
 type Suite struct {
 	Migrate func(ctx context.Context, d sqlconn.Database, prefix string) error
 	Open    func(ctx context.Context, d sqlconn.Database, prefix string) (Store, error)
@@ -53,6 +52,41 @@ type Suite struct {
 	Owner                      func(string) string // what is in the column GoneOwner
 	Sweep                      func() string       // a call of the routine that sweeps
 	Routines                   string              // what the names of routines begin with, after the prefix
+}
+
+// Run runs the tests of a suite.
+func Run(t *testing.T, s Suite) {
+	t.Run("LockedRowsLeaveThePool", s.lockedRowsLeaveThePool) // which measures, so no other test runs meanwhile
+	t.Parallel()
+	for name, test := range map[string]func(*testing.T){
+		"LockedRowHoldsUpNoBatch":                  s.lockedRowHoldsUpNoBatch,
+		"BusyRowsAreWaitedForAlone":                s.busyRowsAreWaitedForAlone,
+		"RowThatIsBeingMadeHoldsUpNoBatch":         s.rowThatIsBeingMadeHoldsUpNoBatch,
+		"BatchSkipsLockedRows":                     s.batchSkipsLockedRows,
+		"RenewalWaitsForItsRow":                    s.renewalWaitsForItsRow,
+		"TryLockOfAHeldKeyLocksNoRow":              s.tryLockOfAHeldKeyLocksNoRow,
+		"GuardRefusesStaleTokens":                  s.guardRefusesStaleTokens,
+		"GivenUpCallEnds":                          s.givenUpCallEnds,
+		"PatienceOfTheApplicationStays":            s.patienceOfTheApplicationStays,
+		"ReleaseThatFailsHasReleasedNothing":       s.releaseThatFailsHasReleasedNothing,
+		"WithoutAutocommit":                        s.withoutAutocommit,
+		"SafeUpdates":                              s.safeUpdates,
+		"ForcePassesOverTokens":                    s.forcePassesOverTokens,
+		"ClientThatStopsBeforeItsCommitKeepsNoRow": s.clientThatStopsBeforeItsCommitKeepsNoRow,
+		"TablesDoNotGrow":                          s.tablesDoNotGrow,
+		"UncertainReleasesDoNotWaitForEachOther":   s.uncertainReleasesDoNotWaitForEachOther,
+		"RightsSuffice":                            s.rightsSuffice,
+		"ReadOnlyServerIsRefused":                  s.readOnlyServerIsRefused,
+		"MigrateAgainReplacesNothing":              s.migrateAgainReplacesNothing,
+		"ScriptsAreAlike":                          s.scriptsAreAlike,
+		"ServersOfOtherSettings":                   s.serversOfOtherSettings,
+		"NowhereIsSaid":                            s.nowhereIsSaid,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
 }
 
 // Tables are those of one store of a test's own.

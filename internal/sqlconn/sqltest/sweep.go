@@ -12,8 +12,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// TablesDoNotGrow is a test: where each key is used once, more rows go than come.
-func (s Suite) TablesDoNotGrow(t *testing.T) {
+// tablesDoNotGrow is a test: where each key is used once, more rows go than come.
+func (s Suite) tablesDoNotGrow(t *testing.T) {
 	const old, batch = 1000, 32
 	s.on(t, func(t *testing.T, b Tables) {
 		c := b.join(t)
@@ -41,9 +41,9 @@ func (s Suite) TablesDoNotGrow(t *testing.T) {
 	})
 }
 
-// UncertainReleasesDoNotWaitForEachOther is a test: nor for others that clean up after
+// uncertainReleasesDoNotWaitForEachOther is a test: nor for others that clean up after
 // them.
-func (s Suite) UncertainReleasesDoNotWaitForEachOther(t *testing.T) {
+func (s Suite) uncertainReleasesDoNotWaitForEachOther(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c, table := b.join(t), b.Prefix+b.Gone
 		for _, owner := range []string{"a", "b"} {

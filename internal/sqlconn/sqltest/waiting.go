@@ -14,9 +14,9 @@ import (
 // waitsForRow says whether somebody waits for a row in PostgreSQL, in a statement with our routines' prefix.
 const waitsForRow = "SELECT query FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, $1) > 0"
 
-// RenewalWaitsForItsRow is a test: for a moment, in the server. Where one request after the other locks a
+// renewalWaitsForItsRow is a test: for a moment, in the server. Where one request after the other locks a
 // row, a renewal that only looks whether it is free may never find it so.
-func (s Suite) RenewalWaitsForItsRow(t *testing.T) {
+func (s Suite) renewalWaitsForItsRow(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		b.join(t).Hold(Request("key", "a"))
 		tx := b.LockRow(t, b.lock(), "key")
@@ -52,8 +52,8 @@ func (s Suite) RenewalWaitsForItsRow(t *testing.T) {
 	})
 }
 
-// TryLockOfAHeldKeyLocksNoRow is a test: nor waits for one, however many try.
-func (s Suite) TryLockOfAHeldKeyLocksNoRow(t *testing.T) {
+// tryLockOfAHeldKeyLocksNoRow is a test: nor waits for one, however many try.
+func (s Suite) tryLockOfAHeldKeyLocksNoRow(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c := b.join(t)
 		h := c.Hold(Request("key", "a"))
@@ -70,9 +70,9 @@ func (s Suite) TryLockOfAHeldKeyLocksNoRow(t *testing.T) {
 	})
 }
 
-// ForcePassesOverTokens is a test: the old holder may hand its key on until its TTL ends,
+// forcePassesOverTokens is a test: the old holder may hand its key on until its TTL ends,
 // with a token for each microsecond, and the next holder's is larger than all of these.
-func (s Suite) ForcePassesOverTokens(t *testing.T) {
+func (s Suite) forcePassesOverTokens(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c := b.join(t)
 		first := c.Hold(Request("key", "a"))

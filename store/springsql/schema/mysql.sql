@@ -1,4 +1,3 @@
--- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- Locks shared with Spring Integration 7.x, on MySQL 8.0 and MariaDB 10.6 or newer. Migrate
@@ -249,9 +248,9 @@ BEGIN
 			SET v_answer = '{"s": 5}';
 		ELSEIF v_got = 1 THEN
 			IF v_until IS NULL THEN
-		-- A row that another transaction is about to make shows only by waiting for it: not at
-		-- all in MariaDB, for a second in MySQL.
-		SET @@innodb_lock_wait_timeout = VERSION() NOT LIKE '%MariaDB%';
+				-- A row that another transaction is about to make shows only by waiting for it: not at
+				-- all in MariaDB, for a second in MySQL.
+				SET @@innodb_lock_wait_timeout = VERSION() NOT LIKE '%MariaDB%';
 				INSERT IGNORE INTO INT_LOCK (
 					LOCK_KEY, REGION, CLIENT_ID,
 					CREATED_DATE, -- 7.x
@@ -489,34 +488,22 @@ BEGIN
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key'))), v_client = NULL, v_until = NULL,
 			v_meant = JSON_EXTRACT(request, CONCAT('$.items[', i, '].token'));
 		SET v_found = 0;
-	find: LOOP
-		SELECT 1 INTO v_found FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
-		IF v_found = 1 THEN
-			LEAVE find;
-		END IF;
-		SELECT COUNT(*) INTO v_rows FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region;
-		IF v_rows = 0 OR NOT TRUE THEN
-			LEAVE find;
-		END IF;
-		IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
-			SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
-		END IF;
-		DO SLEEP(0.001);
-	END LOOP;
-	find: LOOP
-		SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
-		IF v_until IS NOT NULL THEN
-			LEAVE find;
-		END IF;
-		SELECT COUNT(*) INTO v_rows FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
-		IF v_rows = 0 OR NOT TRUE THEN
-			LEAVE find;
-		END IF;
-		IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
-			SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
-		END IF;
-		DO SLEEP(0.001);
-	END LOOP;
+		find: LOOP
+			SELECT 1 INTO v_found FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
+			IF v_found = 1 THEN
+				LEAVE find;
+			END IF;
+			SELECT COUNT(*) INTO v_rows FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region;
+			IF v_rows = 0 THEN
+				LEAVE find;
+			END IF;
+			IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
+				SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
+			END IF;
+			DO SLEEP(0.001);
+		END LOOP;
+		CALL INT_LOCK_FIND(v_key, v_region, TRUE, v_found);
+		SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
 		CALL INT_LOCK_HOLDER(v_key, v_region, v_live, v_answer);
 		SET v_held = COALESCE(v_until >= v_live, FALSE), v_token = JSON_EXTRACT(v_answer, '$.token');
 		IF v_meant IN (0, v_token) THEN

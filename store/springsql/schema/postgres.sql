@@ -1,4 +1,3 @@
--- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- Locks shared with Spring Integration 7.x, on PostgreSQL. Migrate runs this file, and

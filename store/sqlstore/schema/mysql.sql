@@ -1,4 +1,3 @@
--- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The store's own tables and routines, on MySQL 8.0 and MariaDB 10.6 or newer. Migrate runs
@@ -28,6 +27,10 @@ CREATE TABLE IF NOT EXISTS asynclock_waiter (
 	since DATETIME(6) NOT NULL,
 	grant_ttl BIGINT NOT NULL,        -- microseconds
 	holder VARBINARY(512) NOT NULL,
+	mode INT NOT NULL,                -- 0: it wants all of the key, otherwise as in asynclock_share
+	weight INT NOT NULL,
+	extra INT NOT NULL,               -- how many permits more it takes if nobody waits
+	permits INT NOT NULL,
 	PRIMARY KEY (`key`, ticket),
 	UNIQUE KEY (owner, `key`),
 	KEY (ticket)
@@ -48,19 +51,6 @@ CREATE TABLE IF NOT EXISTS asynclock_share (
 	holder VARBINARY(512) NOT NULL,
 	PRIMARY KEY (`key`, owner)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
-//
--- Since native 2 a waiter wants all of the key (mode 0) or a share of it.
-SET @alter_asynclock = IF(EXISTS (SELECT 1 FROM information_schema.COLUMNS WHERE COLUMN_NAME = 'mode'
-	AND IF(LOCATE('.', 'asynclock_waiter') > 0, CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), IF(TABLE_SCHEMA = DATABASE(), TABLE_NAME, ''))
-		= 'asynclock_waiter'), 'DO 0',
-	'ALTER TABLE asynclock_waiter ADD mode INT NOT NULL DEFAULT 0, ADD weight INT NOT NULL DEFAULT 0,
-		ADD extra INT NOT NULL DEFAULT 0, ADD permits INT NOT NULL DEFAULT 0')
-//
-PREPARE alter_asynclock FROM @alter_asynclock
-//
-EXECUTE alter_asynclock
-//
-DEALLOCATE PREPARE alter_asynclock
 //
 -- How many permits a key has, whatever holders and requests say. A transaction locks the key's row
 -- in the table of locks before it changes this. A row stays until the limit is forgotten.
@@ -272,7 +262,7 @@ CREATE PROCEDURE asynclock_fits(IN v_key VARBINARY(1536), IN v_mode INT, IN v_we
 BEGIN
 	SET v_fits = v_mode = (SELECT mode FROM asynclock_share WHERE `key` = v_key LIMIT 1);
 	IF v_fits AND v_mode = 2 THEN
-	-- Every holder may rely on its own limit for as long as it holds, unless another one is stored.
+		-- Every holder may rely on its own limit for as long as it holds, unless another one is stored.
 		SET v_fits = (SELECT SUM(weight) + v_weight <= COALESCE((SELECT p.permits FROM asynclock_permits p WHERE p.`key` = v_key), LEAST(MIN(permits), v_permits))
 			FROM asynclock_share WHERE `key` = v_key);
 	END IF;
@@ -297,7 +287,6 @@ BEGIN
 		-- fence each other out at a resource.
 		SET v_fence = (SELECT fence FROM asynclock_share WHERE `key` = v_key LIMIT 1);
 	ELSE
-		DELETE FROM asynclock_share WHERE `key` = v_key; -- left behind by routines of native 1
 		SET v_fence = IF(v_mode = 1, v_token, 0);
 	END IF;
 	-- Nobody gets more permits than it needs while others wait.
@@ -347,7 +336,7 @@ BEGIN
 		UPDATE asynclock_lock SET token = GREATEST(token, v_token), last_use = UTC_DATE() WHERE `key` = v_key;
 		SET v_status = 1;
 	ELSE
-	-- Others that share the key as this owner did have not taken it away.
+		-- Others that share the key as this owner did have not taken it away.
 		SET v_status = IF(EXISTS (SELECT 1 FROM asynclock_share WHERE `key` = v_key AND held_until > v_now AND owner NOT LIKE 'back %'
 			AND mode <> v_mode), -3, -2);
 	END IF;
@@ -709,20 +698,20 @@ BEGIN
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_owner = NULL, v_until = NULL, v_status = -2, v_permits = FALSE;
-	find: LOOP
-		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
-		IF v_until IS NOT NULL THEN
-			LEAVE find;
-		END IF;
-		SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
-		IF v_rows = 0 OR NOT v_alone THEN
-			LEAVE find;
-		END IF;
-		IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
-			SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
-		END IF;
-		DO SLEEP(0.001);
-	END LOOP;
+		find: LOOP
+			SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
+			IF v_until IS NOT NULL THEN
+				LEAVE find;
+			END IF;
+			SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
+			IF v_rows = 0 OR NOT v_alone THEN
+				LEAVE find;
+			END IF;
+			IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
+				SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
+			END IF;
+			DO SLEEP(0.001);
+		END LOOP;
 		SET v_now = UTC_TIMESTAMP(6); -- for finding the row may have taken a while
 		IF v_owner = v_asking AND v_until > v_now THEN
 			SET v_status = 1;
@@ -1025,20 +1014,20 @@ BEGIN
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_token = JSON_EXTRACT(q, '$.token'), v_seq = JSON_EXTRACT(q, '$.seq');
 		SET v_owner = NULL, v_until = NULL, v_last_token = 0, v_last_seq = 0;
-	find: LOOP
-		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
-		IF v_until IS NOT NULL THEN
-			LEAVE find;
-		END IF;
-		SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
-		IF v_rows = 0 OR NOT TRUE THEN
-			LEAVE find;
-		END IF;
-		IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
-			SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
-		END IF;
-		DO SLEEP(0.001);
-	END LOOP;
+		find: LOOP
+			SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
+			IF v_until IS NOT NULL THEN
+				LEAVE find;
+			END IF;
+			SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
+			IF v_rows = 0 THEN
+				LEAVE find;
+			END IF;
+			IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
+				SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
+			END IF;
+			DO SLEEP(0.001);
+		END LOOP;
 		SET v_now = UTC_TIMESTAMP(6); -- for finding the row may have taken a while
 		SET v_status = CASE WHEN v_owner = v_asking AND v_until > v_now THEN 1 WHEN v_owner <> '' AND v_until > v_now THEN -3 ELSE -2 END;
 		IF v_status = 1 THEN

@@ -1,4 +1,3 @@
--- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The store's own tables and routines, on PostgreSQL. Migrate runs this file, and replaces
@@ -34,6 +33,10 @@ CREATE TABLE IF NOT EXISTS asynclock_waiter (
 	holder TEXT NOT NULL,
 	inbox TEXT NOT NULL,
 	watch BOOLEAN NOT NULL,
+	mode INT NOT NULL,             -- 0: it wants all of the key, otherwise as in asynclock_share
+	weight INT NOT NULL,
+	extra INT NOT NULL,            -- how many permits more it takes if nobody waits
+	permits INT NOT NULL,
 	PRIMARY KEY (key, ticket),
 	UNIQUE (owner, key)
 );
@@ -55,13 +58,6 @@ CREATE TABLE IF NOT EXISTS asynclock_share (
 	watch BOOLEAN NOT NULL,
 	PRIMARY KEY (key, owner)
 );
--- Since native 2 a waiter wants all of the key (mode 0) or a share of it.
-DO $$ BEGIN -- for ALTER TABLE itself keeps everybody out while it finds that nothing is missing
-	IF NOT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('asynclock_waiter') AND attname = 'mode') THEN
-		ALTER TABLE asynclock_waiter ADD mode INT NOT NULL DEFAULT 0, ADD weight INT NOT NULL DEFAULT 0,
-			ADD extra INT NOT NULL DEFAULT 0, ADD permits INT NOT NULL DEFAULT 0;
-	END IF;
-END $$;
 
 -- How many permits a key has, whatever holders and requests say. A transaction locks the key's row
 -- in the table of locks before it changes this. A row stays until the limit is forgotten.
@@ -300,7 +296,6 @@ BEGIN
 		-- fence each other out at a resource.
 		v_fence := fence FROM asynclock_share WHERE key = l.key LIMIT 1;
 	ELSE
-		DELETE FROM asynclock_share WHERE key = l.key; -- left behind by routines of native 1
 		l.held_until := '-infinity';
 	END IF;
 	-- Nobody gets more permits than it needs while others wait.
