@@ -54,6 +54,7 @@ func (s *stake) answerWhileWaiting(call *Acquire, reply *store.AcquireReply, st 
 		s.requestFailed(call, reply.Err, st)
 		return
 	}
+	a.known = true
 	a.watched = a.watched || call.Request().NotifyQueued
 	if reply.Limit > 0 {
 		a.limit = reply.Limit

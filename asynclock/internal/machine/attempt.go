@@ -36,7 +36,7 @@ type Attempt struct {
 	unnotified bool  // the notification of others who request the key may not come, or has come already
 	held       bool  // the attempt led to a holding
 	uncertain  bool  // a request was never answered and may still take effect
-	sent       bool  // a request was sent, or is about to be
+	known      bool  // the store has answered a request
 	admitted   bool  // the waiters were in the store's queue before, so its limit does not apply
 	inFlight   int16 // requests without an answer yet
 }
@@ -101,7 +101,6 @@ func (s *stake) request() *Acquire {
 func (s *stake) requestAs(call *Acquire) {
 	a := s.attempt
 	a.inFlight++
-	a.sent = true
 	s.key.requests++
 	first := s.key.waiters.first
 	mayLie := first.Future || first.Part || s.key.futures.idle.n > 0
@@ -153,15 +152,18 @@ func (s *stake) requestAgain(st *Step) {
 	st.acquires.push(s.request())
 }
 
+// mayBeThere reports whether the store may know of the owner.
+func (a *Attempt) mayBeThere() bool { return a.known || a.uncertain || a.inFlight > 0 }
+
 // serves reports whether the attempt may go on for w, the first waiter or nil. The answer to a try is for its weight.
 func (s *stake) serves(w *Waiter) bool {
 	return w != nil && *w.Terms == *s.terms && w.Try == s.attempt.try && (!w.Try || w.Weight == s.attempt.weight)
 }
 
 // abandon ends the attempt and leaves the store's queue, in the background. It also gives back a key
-// that the store has granted. It returns the withdrawal, or nil if nothing was sent.
+// that the store has granted. It returns the withdrawal, or nil if the store knows nothing of the owner.
 func (s *stake) abandon(st *Step) (r *Release) {
-	if s.attempt.sent {
+	if s.attempt.mayBeThere() {
 		r = s.key.withdrawal(store.ReleaseRequest{
 			Key: s.key.Name, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
 		}, s.terms.TTL, st)

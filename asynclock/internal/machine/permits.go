@@ -278,7 +278,7 @@ func (s *stake) limitChanged(st *Step) {
 
 // others returns how many other clients wait, if the store says that n do. One of them may be this client.
 func (s *stake) others(n int) int {
-	if c := s.key.contender(); c != nil && c.attempt.sent {
+	if c := s.key.contender(); c != nil && c.attempt.mayBeThere() {
 		n--
 	}
 	return max(n, 0)

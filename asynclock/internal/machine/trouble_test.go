@@ -69,7 +69,7 @@ func TestPatience(t *testing.T) {
 		), "waiting as o2"},
 		{"a TryLock gives up at the first failure", []step{
 			{0, arrive("a", try), "acquire o1 try"},
-			{0, answer(1, refused), gaveUp + "; withdraw o1; dropped"},
+			{0, answer(1, refused), gaveUp + "; dropped"},
 		}, "idle"},
 		{"a request whose caller has left says nothing of the store", []step{
 			{0, arrive("a"), "acquire o1"},
