@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -91,12 +90,8 @@ func (r *familyReport) write(dir string) error {
 	for _, row := range r.rows {
 		all.Results = append(all.Results, row.result.figures())
 	}
-	data, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
 	return errors.Join(
-		os.WriteFile(filepath.Join(dir, "families.json"), append(data, '\n'), 0o644),
+		writeJSON(filepath.Join(dir, "families.json"), all),
 		os.WriteFile(filepath.Join(dir, "families.md"), []byte(r.markdown()), 0o644),
 	)
 }

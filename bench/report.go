@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -188,12 +187,8 @@ func (r *report) write(dir string) error {
 	for _, res := range r.Results {
 		r.Figures = append(r.Figures, res.figures())
 	}
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(
-		os.WriteFile(filepath.Join(dir, resultsName), append(data, '\n'), 0o644),
+	err := errors.Join(
+		writeJSON(filepath.Join(dir, resultsName), r),
 		os.WriteFile(filepath.Join(dir, "report.md"), []byte(r.markdown()), 0o644),
 	)
 	for _, res := range r.Results {
