@@ -8,7 +8,7 @@ import (
 	"regexp"
 )
 
-// What lies deeper than a peer of a result, and where a peer ends. Strings have no line breaks in JSON.
+// These find the line breaks inside a peer of a result, and the one at its end. A string in JSON has none.
 var (
 	deeper = regexp.MustCompile(`\n {9,}`)
 	ending = regexp.MustCompile(`\n {8}([\]}])`)

@@ -192,7 +192,9 @@ func (r *report) write(dir string) error {
 		os.WriteFile(filepath.Join(dir, "report.md"), []byte(r.markdown()), 0o644),
 	)
 	for _, res := range r.Results {
-		err = errors.Join(err, res.chart(filepath.Join(dir, res.file())))
+		if res.charted() {
+			err = errors.Join(err, res.chart(filepath.Join(dir, res.file())))
+		}
 	}
 	return err
 }
@@ -213,8 +215,10 @@ func (r *report) markdown() string {
 		fmt.Fprintf(&b, "\n%s\n", note)
 	}
 	for _, res := range r.Results {
-		t := res.table()
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n![%s](%s.svg)\n", res.Title, t.RenderMarkdown(), res.Title, res.file())
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", res.Title, res.table().RenderMarkdown())
+		if res.charted() {
+			fmt.Fprintf(&b, "\n![%s](%s.svg)\n", res.Title, res.file())
+		}
 	}
 	b.WriteString("\n## How each was set up\n\n")
 	for _, p := range r.Peers {
