@@ -82,9 +82,9 @@ func countedKey(size sizes, clients int) prepare {
 		s.dial = m.dial
 		c := s.crowd(clients, 1, size.window)
 		return func(ctx context.Context) []float64 {
-			before := m.commands.Load()
+			before := m.commands()
 			total := c.run(ctx) + clients // each gets the key once more after the window
-			return []float64{float64(m.commands.Load()-before) / float64(total)}
+			return []float64{float64(m.commands()-before) / float64(total)}
 		}
 	}
 }

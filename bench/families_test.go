@@ -251,14 +251,14 @@ func TestTimeOfScripts(t *testing.T) {
 
 // The commands of a handoff are counted from when everybody waits until there are enough times.
 func TestCommandsPerHandoff(t *testing.T) {
-	m := new(meter)
-	p := passes{meter: m, skipped: 2, times: make([]float64, 0, 3)}
+	sent := 0
+	p := passes{sent: func(...string) int { return sent }, skipped: 2, times: make([]float64, 0, 3)}
 	var more []bool
-	for _, commands := range []int64{10, 10, 2, 2, 5, 100} {
-		m.commands.Add(commands)
+	for _, commands := range []int{10, 10, 2, 2, 5, 100} {
+		sent += commands
 		more = append(more, p.took(time.Now()))
 	}
-	if got := p.commands(); got != 3 {
+	if got := p.perHandoff(); got != 3 {
 		t.Errorf("got %v commands per handoff, want 3", got)
 	}
 	for i, want := range []bool{true, true, true, true, false, false} {
@@ -270,8 +270,8 @@ func TestCommandsPerHandoff(t *testing.T) {
 
 // Commands by which clients come and go are not those of handoffs.
 func TestCommandsOfHandoffsInAnotherProcess(t *testing.T) {
-	m := new(meter)
-	if got := perHandoff(10, m, func(passes int) { m.commands.Add(int64(100 + 3*passes)) }); got != 3 {
+	sent := 0
+	if got := perHandoff(10, func(...string) int { return sent }, func(passes int) { sent += 100 + 3*passes }); got != 3 {
 		t.Errorf("got %v, want 3", got)
 	}
 }
@@ -329,7 +329,7 @@ func TestTheRelayCounts(t *testing.T) {
 	if err := s.close(t.Context()); err != nil {
 		t.Errorf("got %v of a relay that ends", err)
 	}
-	if commands, scripts := m.commands.Load(), m.scripts.Load(); commands != 2 || scripts != 1 {
+	if commands, scripts := m.commands(), m.scripts(); commands != 2 || scripts != 1 {
 		t.Errorf("got %d commands and %d scripts, want 2 and 1", commands, scripts)
 	}
 	if _, err := client.Read(got); err == nil {

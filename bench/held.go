@@ -153,7 +153,7 @@ type upkeep struct {
 
 // watch observes the client for the given time. It leaves out values that can't be observed.
 func (k *holding) watch(ctx context.Context, length time.Duration) (seen upkeep) {
-	commands, scripts := k.meter.commands.Load(), k.meter.scripts.Load()
+	commands, scripts := k.meter.commands(), k.meter.scripts()
 	if k.renewals != nil {
 		k.renewals.reset()
 	}
@@ -165,7 +165,7 @@ func (k *holding) watch(ctx context.Context, length time.Duration) (seen upkeep)
 	if k.renewals != nil {
 		seen.Spans, seen.Keys = k.renewals.reset()
 	}
-	seen.Commands, seen.Renewals = int(k.meter.commands.Load()-commands), int(k.meter.scripts.Load()-scripts)
+	seen.Commands, seen.Renewals = k.meter.commands()-commands, k.meter.scripts()-scripts
 	return seen
 }
 

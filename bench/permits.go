@@ -28,9 +28,9 @@ func circulation(size sizes, clients int) prepare {
 		s.dial = m.dial
 		workers := s.workers(clients, 1)
 		return func(ctx context.Context) []float64 {
-			p := passes{meter: &m, skipped: clients, times: make([]float64, 0, size.passes)}
+			p := passes{sent: m.commands, skipped: clients, times: make([]float64, 0, size.passes)}
 			together(clients, func(i int) { p.take(ctx, workers[i], s.key) })
-			return append(quantiles(p.times, 0.5, 0.99), p.commands())
+			return append(quantiles(p.times, 0.5, 0.99), p.perHandoff())
 		}
 	}
 }
@@ -38,14 +38,14 @@ func circulation(size sizes, clients int) prepare {
 // passes are the handoffs of a round. The first ones, in which everybody comes to wait, do not count,
 // and neither do the last ones, behind which fewer and fewer wait.
 type passes struct {
-	meter   *meter
+	sent    func(...string) int // commands
 	skipped int
 
 	mu            sync.Mutex
 	given         time.Time
 	takes         int
 	times         []float64 // as many as fit
-	before, after int64     // commands
+	before, after int       // commands sent
 }
 
 // take takes and gives back, over and over, until there are enough times.
@@ -67,18 +67,18 @@ func (p *passes) took(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.takes++; p.takes <= p.skipped {
-		p.before = p.meter.commands.Load()
+		p.before = p.sent()
 		return true
 	}
 	if len(p.times) < cap(p.times) {
 		p.times = append(p.times, micros(now.Sub(p.given)))
-		p.after = p.meter.commands.Load()
+		p.after = p.sent()
 	}
 	return len(p.times) < cap(p.times)
 }
 
-// commands is how many there were for each handoff that counts.
-func (p *passes) commands() float64 {
+// perHandoff is how many commands there were for each handoff that counts.
+func (p *passes) perHandoff() float64 {
 	return float64(p.after-p.before) / float64(len(p.times))
 }
 
@@ -103,7 +103,7 @@ func circulationInJava(size sizes, clients int) prepare {
 		counted := open(relay, "-counted", size.passes)
 		return func(ctx context.Context) []float64 {
 			times := timed.ask(ctx, "handoffs", clients, size.passes, hold)
-			commands := perHandoff(size.passes, m, func(passes int) { counted.ask(ctx, "handoffs", clients, passes, hold) })
+			commands := perHandoff(size.passes, m.commands, func(passes int) { counted.ask(ctx, "handoffs", clients, passes, hold) })
 			return append(quantiles(times, 0.5, 0.99), commands)
 		}
 	}
@@ -111,12 +111,12 @@ func circulationInJava(size sizes, clients int) prepare {
 
 // perHandoff counts the commands of a handoff, without those by which clients come and go: it passes something on for so
 // often, and for twice as often. The difference is due to handoffs alone.
-func perHandoff(passes int, m *meter, pass func(passes int)) float64 {
-	begin := m.commands.Load()
+func perHandoff(passes int, sent func(...string) int, pass func(passes int)) float64 {
+	begin := sent()
 	pass(passes)
-	once := m.commands.Load()
+	once := sent()
 	pass(2 * passes)
-	twice := m.commands.Load()
+	twice := sent()
 	return float64((twice-once)-(once-begin)) / float64(passes)
 }
 

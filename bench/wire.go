@@ -8,29 +8,34 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/asynclock/asynclock-go/internal/test/faultconn"
 )
 
 // A meter counts the commands that connections send to Redis. INFO commandstats would be wrong,
 // because it also counts the commands that scripts call.
-type meter struct {
-	commands atomic.Int64
-	scripts  atomic.Int64 // those of them that call a script
-}
-
-func dial(ctx context.Context, address string) (net.Conn, error) {
-	return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", address)
-}
+type meter struct{ faultconn.Line }
 
 // dial is a dialFunc that counts.
 func (m *meter) dial(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := dial(ctx, address)
-	return &meteredConn{Conn: conn, meter: m}, err
+	return m.DialRedis(ctx, address, new(net.Dialer), nil)
 }
+
+// commands is how many there were, of these names or of all.
+func (m *meter) commands(names ...string) (sum int) {
+	for name, n := range m.Commands() {
+		if len(names) == 0 || slices.Contains(names, name) {
+			sum += n
+		}
+	}
+	return sum
+}
+
+// scripts is how many of them called a script.
+func (m *meter) scripts() int { return m.commands("EVALSHA", "EVAL", "FCALL") }
 
 // rueidisDial returns the world's dial in the form that rueidis needs.
 func (w world) rueidisDial() func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
@@ -39,63 +44,6 @@ func (w world) rueidisDial() func(context.Context, string, *net.Dialer, *tls.Con
 	}
 	return func(ctx context.Context, address string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
 		return w.dial(ctx, address)
-	}
-}
-
-// A meteredConn parses the stream of written commands. Each is an array of strings with their
-// lengths in front.
-type meteredConn struct {
-	net.Conn
-	meter *meter
-	words int    // remaining words of the present command
-	named bool   // the first of them, its name, has been read
-	skip  int    // remaining bytes of the present word
-	line  []byte // the present line, as far as it has come
-}
-
-func (c *meteredConn) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	c.follow(b[:n])
-	return n, err
-}
-
-func (c *meteredConn) follow(b []byte) {
-	for len(b) > 0 {
-		if c.skip > 0 {
-			n := min(c.skip, len(b))
-			c.skip -= n
-			b = b[n:]
-			continue
-		}
-		line, rest, whole := bytes.Cut(b, []byte("\n"))
-		c.line = append(c.line, line...)
-		if !whole {
-			return
-		}
-		c.read(string(bytes.TrimSuffix(c.line, []byte("\r"))))
-		c.line, b = c.line[:0], rest
-	}
-}
-
-// read handles the line before a command, the line before a word of one, or its name.
-func (c *meteredConn) read(line string) {
-	switch {
-	case line == "":
-	case c.words == 0:
-		c.words, _ = strconv.Atoi(line[1:]) // a client of Redis sends a number
-		c.named = false
-		c.meter.commands.Add(1)
-	case c.named:
-		n, _ := strconv.Atoi(line[1:])
-		c.skip = n + len("\r\n")
-		c.words--
-	case line[0] != '$': // its length, which comes before, is not needed
-		c.named = true
-		c.words--
-		switch strings.ToUpper(line) {
-		case "EVALSHA", "EVAL", "FCALL":
-			c.meter.scripts.Add(1)
-		}
 	}
 }
 
@@ -140,7 +88,7 @@ func (s *stage) startRelay() (address string, m *meter) {
 // the writer does not wait for them.
 func far(delay time.Duration) dialFunc {
 	return func(ctx context.Context, address string) (net.Conn, error) {
-		conn, err := dial(ctx, address)
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 		if err != nil {
 			return nil, err
 		}
