@@ -108,9 +108,8 @@ func (c *crowd) run(ctx context.Context) (total int) {
 
 func (m *member) lockUntil(ctx context.Context, key func() string, start time.Time, window time.Duration) {
 	m.got, m.stuck = m.got[:0], false
-	own := key()
 	for {
-		h, err := m.lock(ctx, own)
+		h, err := m.lock(ctx, key())
 		now := time.Since(start)
 		if m.stuck = err != nil && ctx.Err() != nil; m.stuck {
 			return

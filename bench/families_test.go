@@ -394,3 +394,19 @@ func TestFairness(t *testing.T) {
 		t.Errorf("of one client: got %v, want none", got)
 	}
 }
+
+// A goroutine of a crowd asks for the name of each key anew, so that it may use each key once.
+func TestEachKeyOnce(t *testing.T) {
+	s := &stage{key: "key"}
+	var keys []string
+	m := &member{lock: func(_ context.Context, key string) (held, error) {
+		keys = append(keys, key)
+		time.Sleep(time.Millisecond)
+		return unlocking(func(context.Context) error { return nil }), nil
+	}}
+	c := &crowd{members: []*member{m}, window: 20 * time.Millisecond, key: freshKey(s)}
+	c.run(t.Context())
+	if len(keys) < 2 || len(slices.Compact(keys)) != len(keys) {
+		t.Errorf("got keys %q, want several, each once", keys)
+	}
+}
