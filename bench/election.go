@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"go.etcd.io/etcd/client/v3/concurrency"
@@ -165,17 +164,17 @@ func termsInJava(size sizes) prepare {
 func observed(size sizes) prepare {
 	return func(ctx context.Context, s *stage) round {
 		t := s.succession(ctx)
-		a := &audience{seen: make([]sight, size.observers), news: make(chan struct{}, 1)}
+		sights := make(chan sight, 100*size.observers) // more than come between two rounds
 		observe := s.observe
 		if s.peer.name == etcdName {
 			observe = s.observeEtcd
 		}
 		for i := range size.observers {
-			observe(ctx, func(term int64) { a.see(i, term) })
+			observe(ctx, func(term int64) { sights <- sight{i, term, time.Now()} })
 		}
 		return func(ctx context.Context) []float64 {
 			var times []float64
-			t.passes(ctx, size.passes/5, func(p passed) { times = append(times, a.saw(ctx, p)...) })
+			t.passes(ctx, size.passes/5, func(p passed) { times = append(times, p.saw(ctx, sights, size.observers)...) })
 			return quantiles(times, 0.99, 0.5)
 		}
 	}
@@ -206,52 +205,24 @@ func (s *stage) observeEtcd(ctx context.Context, see func(term int64)) {
 	}()
 }
 
-// An audience is what observers have seen.
-type audience struct {
-	mu   sync.Mutex
-	seen []sight
-	news chan struct{} // of length one
-}
-
-// A sight is the largest term that an observer has seen, and when.
+// A sight is that an observer has seen a term.
 type sight struct {
-	term int64
-	at   time.Time
-}
-
-func (a *audience) see(i int, term int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if term <= a.seen[i].term {
-		return // nobody leads, or it is known
-	}
-	a.seen[i] = sight{term, time.Now()}
-	select {
-	case a.news <- struct{}{}:
-	default: // there are some already
-	}
+	observer int
+	term     int64
+	at       time.Time
 }
 
 // saw waits until all saw the term, and returns how long after the resignation each did.
-func (a *audience) saw(ctx context.Context, p passed) []float64 {
-	for {
-		if times := a.sawBy(p); len(times) == len(a.seen) {
-			return times
-		}
+func (p passed) saw(ctx context.Context, sights <-chan sight, observers int) (times []float64) {
+	seen := make(map[int]bool)
+	for len(seen) < observers {
 		select {
-		case <-a.news:
+		case s := <-sights:
+			if s.term == p.term && !seen[s.observer] {
+				seen[s.observer], times = true, append(times, millis(s.at.Sub(p.resigned)))
+			}
 		case <-ctx.Done():
 			check(ctx.Err())
-		}
-	}
-}
-
-func (a *audience) sawBy(p passed) (times []float64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, s := range a.seen {
-		if s.term >= p.term {
-			times = append(times, millis(s.at.Sub(p.resigned)))
 		}
 	}
 	return times

@@ -108,14 +108,15 @@ func (s *stage) lockGiver() giver {
 		take: func(ctx context.Context) { h = must(lock(ctx, s.key)) },
 		waited: func(ctx context.Context) {
 			for start := time.Now(); ; {
-				if c.locks == nil {
+				switch {
+				case c.locks == nil:
 					check(pings.Do(ctx, pings.B().Ping().Build()).Error())
 					if time.Since(start) > max(settle, s.peer.is.settles) {
 						return
 					}
-				} else if must(c.locks.Inspect(ctx, s.key)).Waiters > 0 {
+				case must(c.locks.Inspect(ctx, s.key)).Waiters > 0:
 					return
-				} else if time.Since(start) > 10*time.Second {
+				case time.Since(start) > 10*time.Second:
 					check(fmt.Errorf("nobody came to wait for %s", s.key))
 				}
 			}

@@ -68,23 +68,27 @@ const (
 // keep does the work of a keeper process, and says the values of the metrics.
 func keep(ctx context.Context, s *stage, keys int, _ *json.Decoder, out *json.Encoder) {
 	redis, k := s.meterless(), s.holding()
-	without := k.probe(ctx, probing, nil)
-	bytes, goroutines := k.size()
+	without := k.probeFor(ctx, probing)
+	bytes, goroutines := inUse()
 	leases := k.take(ctx, keys)
-	more, moreGoroutines := k.size()
+	more, moreGoroutines := inUse()
 
 	length := watched * s.ttl / 3
 	before := cpuSince(ctx, redis, cpuTime{})
 	seen := k.watch(ctx, length)
 	used := cpuSince(ctx, redis, before)
+	meanwhile := k.probeFor(ctx, length)
+	renewing := notMeasured
+	if s.peer.is.own { // what others renew can't be observed
+		renewing = millis(total(seen.Spans)) / watched
+		spans, _ := k.renewals.reset()
+		_, meanwhile = split(meanwhile, spans)
+	}
 	perKey, perSecond := 1/float64(keys), 1/length.Seconds()
 	cost := row{
 		(more - bytes) * perKey, (moreGoroutines - goroutines) * perKey, float64(seen.Commands) * perSecond,
-		1000 * used.client * perSecond, 1000 * used.redis * perSecond,
-		notMeasured, without, k.probe(ctx, length, k.renewals),
-	}
-	if k.renewals != nil {
-		cost[5] = millis(total(seen.Spans)) / watched
+		1000 * used.client * perSecond, 1000 * used.redis * perSecond, renewing,
+		quantiles(each(without, probed.pair), 0.99)[0], quantiles(each(meanwhile, probed.pair), 0.99)[0],
 	}
 	if s.peer.is.etcd { // its commands are not counted, and Redis has no part in it
 		cost[2], cost[4] = notMeasured, notMeasured
@@ -94,22 +98,32 @@ func keep(ctx context.Context, s *stage, keys int, _ *json.Decoder, out *json.En
 	s.ends = nil              // which would give the keys back one by one
 }
 
+// inUse returns the heap in use and the number of goroutines.
+func inUse() (bytes, goroutines float64) {
+	for range 3 { // pools and finalizers release their last objects in later rounds
+		runtime.GC()
+	}
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return float64(stats.HeapAlloc), float64(runtime.NumGoroutine())
+}
+
 // A holding is the keys, seen from inside the process that holds them.
 type holding struct {
 	lock     locker
 	key      string
-	meter    *meter
-	renewals *renewals // nil for other peers, whose renewals can't be observed
+	meter    meter
+	renewals renewals // none of other peers
 }
 
 // holding opens a client whose commands are counted, and of asynclock one whose renewals are watched.
 func (s *stage) holding() *holding {
-	k := &holding{key: s.key + ":", meter: new(meter)}
+	k := &holding{key: s.key + ":"}
 	s.dial = k.meter.dial
-	if s.peer.name == asynclockPeer.name {
+	if s.peer.is.own {
 		redis := openStore(s.world)
-		k.renewals = &renewals{Store: redis}
-		c := clientOver(k.renewals, redis, asynclock.WithTTL(s.ttl))
+		k.renewals.Store = redis
+		c := clientOver(&k.renewals, redis, asynclock.WithTTL(s.ttl))
 		s.after(c.close)
 		k.lock = c.lock
 	} else {
@@ -132,16 +146,6 @@ func (k *holding) take(ctx context.Context, keys int) []held {
 	return leases
 }
 
-// size returns the heap in use and the number of goroutines.
-func (k *holding) size() (bytes, goroutines float64) {
-	for range 3 { // pools and finalizers release their last objects in later rounds
-		runtime.GC()
-	}
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return float64(stats.HeapAlloc), float64(runtime.NumGoroutine())
-}
-
 // An upkeep is the work of the client in a time in which its keys were held and it had no other
 // requests.
 type upkeep struct {
@@ -151,38 +155,85 @@ type upkeep struct {
 	Commands int    // of all kinds; each inbox also proves itself every 5 to 10 s
 }
 
-// watch observes the client for the given time. It leaves out values that can't be observed.
+// watch observes the client for the given time.
 func (k *holding) watch(ctx context.Context, length time.Duration) (seen upkeep) {
 	commands, scripts := k.meter.commands(), k.meter.scripts()
-	if k.renewals != nil {
-		k.renewals.reset()
-	}
+	k.renewals.reset()
 	select {
 	case <-time.After(length):
 	case <-ctx.Done():
 		check(ctx.Err())
 	}
-	if k.renewals != nil {
-		seen.Spans, seen.Keys = k.renewals.reset()
-	}
+	seen.Spans, seen.Keys = k.renewals.reset()
 	seen.Commands, seen.Renewals = k.meter.commands()-commands, k.meter.scripts()-scripts
 	return seen
 }
 
-// probe locks and unlocks one more key over and over for the given time, and returns the 99th
-// percentile in microseconds. If during is given, it counts only the locks that were under way
-// together with a renewal.
-func (k *holding) probe(ctx context.Context, length time.Duration, during *renewals) float64 {
-	var times []float64
-	for begin := time.Now(); time.Since(begin) < length; {
-		start := time.Now()
-		k.lock.pair(ctx, k.key+"probe")
-		if during == nil || during.overlaps(start) {
-			times = append(times, micros(time.Since(start)))
-		}
-		time.Sleep(200 * time.Microsecond)
+// probeFor locks and unlocks one more key over and over for the given time.
+func (k *holding) probeFor(ctx context.Context, length time.Duration) []probed {
+	ctx, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
+	return probe(ctx, k.lock, 400*time.Microsecond, func(int) string { return k.key + "probe" })
+}
+
+// A probed lock was taken and given back in a span, and was held at one moment of it.
+type probed struct {
+	span
+	Locked time.Time
+}
+
+func (p probed) pair() time.Duration  { return p.End.Sub(p.Begin) }
+func (p probed) alone() time.Duration { return p.Locked.Sub(p.Begin) }
+
+// each returns times of locks in µs.
+func each(locks []probed, of func(probed) time.Duration) (times []float64) {
+	for _, l := range locks {
+		times = append(times, micros(of(l)))
 	}
-	return quantiles(times, 0.99)[0]
+	return times
+}
+
+// probe locks and unlocks a key at intervals, until ctx ends.
+func probe(ctx context.Context, lock locker, every time.Duration, key func(n int) string) (locks []probed) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	lasting := context.WithoutCancel(ctx)
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return locks
+		case <-tick.C:
+		}
+		begin := time.Now()
+		h := must(lock(lasting, key(n)))
+		locked := time.Now()
+		check(h.Unlock(lasting))
+		locks = append(locks, probed{span{begin, time.Now()}, locked})
+	}
+}
+
+// split divides locks into those without and with a renewal under way meanwhile.
+func split(locks []probed, renewals []span) (between, meanwhile []probed) {
+	for _, l := range locks {
+		i, _ := slices.BinarySearchFunc(renewals, l.Begin, func(r span, t time.Time) int { return r.End.Compare(t) })
+		if i < len(renewals) && !renewals[i].Begin.After(l.End) {
+			meanwhile = append(meanwhile, l)
+		} else {
+			between = append(between, l)
+		}
+	}
+	return between, meanwhile
+}
+
+// A span is the time of an activity.
+type span struct{ Begin, End time.Time }
+
+// total returns the sum of the spans' lengths.
+func total(spans []span) (sum time.Duration) {
+	for _, s := range spans {
+		sum += s.End.Sub(s.Begin)
+	}
+	return sum
 }
 
 // renewals records when a client's renewals are under way. It stands between the client and its
@@ -191,11 +242,8 @@ type renewals struct {
 	store.Store
 
 	mu    sync.Mutex
-	calls int // under way
-	begun time.Time
-	ended time.Time
-	spans []span // of ended renewals
-	keys  int    // renewed
+	spans []span
+	keys  int // renewed
 }
 
 // Open puts a session of its own in between.
@@ -211,65 +259,33 @@ type watchedSession struct {
 }
 
 func (s *watchedSession) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
-	s.renewals.begin()
+	begin := time.Now()
 	replies := s.Session.Renew(ctx, batch)
-	s.renewals.end(replies)
-	return replies
-}
-
-func (r *renewals) begin() {
+	r := s.renewals
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.calls == 0 {
-		r.begun = time.Now()
-	}
-	r.calls++
-}
-
-func (r *renewals) end(replies []store.RenewReply) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.spans = append(r.spans, span{begin, time.Now()})
 	for i := range replies {
 		if replies[i].Err == nil {
 			r.keys++
 		}
 	}
-	r.calls--
-	if r.calls == 0 {
-		r.ended = time.Now()
-		r.spans = append(r.spans, span{r.begun, r.ended})
-	}
+	return replies
 }
 
-// reset returns when renewals were under way, and for how many keys, and counts anew.
-func (r *renewals) reset() (spans []span, keys int) {
+// reset returns when renewals were under way, in order and disjoint, and for how many keys. It counts anew.
+func (r *renewals) reset() (merged []span, keys int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	spans, keys = r.spans, r.keys
+	slices.SortFunc(r.spans, func(a, b span) int { return a.Begin.Compare(b.Begin) })
+	for _, s := range r.spans {
+		if last := len(merged) - 1; last >= 0 && !s.Begin.After(merged[last].End) {
+			merged[last].End = slices.MaxFunc([]time.Time{merged[last].End, s.End}, time.Time.Compare)
+		} else {
+			merged = append(merged, s)
+		}
+	}
+	keys = r.keys
 	r.spans, r.keys = nil, 0
-	return spans, keys
-}
-
-// overlaps reports whether a renewal was under way at some time since start.
-func (r *renewals) overlaps(start time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.calls > 0 || r.ended.After(start)
-}
-
-// A span is the time of an activity.
-type span struct{ Begin, End time.Time }
-
-// meets reports whether s overlaps one of the spans, which are in order and disjoint.
-func (s span) meets(spans []span) bool {
-	i, _ := slices.BinarySearchFunc(spans, s.Begin, func(other span, t time.Time) int { return other.End.Compare(t) })
-	return i < len(spans) && !spans[i].Begin.After(s.End)
-}
-
-// total returns the sum of the spans' lengths.
-func total(spans []span) (sum time.Duration) {
-	for _, s := range spans {
-		sum += s.End.Sub(s.Begin)
-	}
-	return sum
+	return merged, keys
 }

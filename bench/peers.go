@@ -235,7 +235,7 @@ type etcdClient struct {
 func (e *etcdClient) dial(w world) *etcdClient {
 	e.ttl = w.ttl
 	e.Client = must(clientv3.New(clientv3.Config{Endpoints: []string{w.etcd}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()}))
-	e.after(func(context.Context) error { return e.Client.Close() })
+	e.after(func(context.Context) error { return e.Close() })
 	return e
 }
 

@@ -65,6 +65,9 @@ func acquaint(ctx context.Context, lock locker) {
 	together(enough, func(i int) { check(leases[i].Unlock(ctx)) })
 }
 
+// besideKey is one of some keys on all nodes.
+func besideKey(n int) string { return "bench:beside:" + strconv.Itoa(n%97) }
+
 // beside locks from the moment when all keys are held until their process sends its report.
 func (s *stage) beside(ctx context.Context, keys int, lock locker) (values []float64) {
 	s.visit(ctx, "renewer", asynclockPeer, keys, func(c *child) {
@@ -73,7 +76,7 @@ func (s *stage) beside(ctx context.Context, keys int, lock locker) (values []flo
 		probing, stop := context.WithCancel(ctx)
 		defer stop()
 		var locks []probed
-		wait := beside(func() { locks = probe(probing, lock) })
+		wait := beside(func() { locks = probe(probing, lock, time.Millisecond, besideKey) })
 		var said upkeep
 		err := catch(func() { c.hear(&said) })
 		stop()
@@ -84,45 +87,11 @@ func (s *stage) beside(ctx context.Context, keys int, lock locker) (values []flo
 	return values
 }
 
-// A probed lock was taken and given back in a span, and was held at one moment of it.
-type probed struct {
-	span
-	Locked time.Time
-}
-
-// probe locks and unlocks one key after another, one each millisecond, until ctx ends.
-func probe(ctx context.Context, lock locker) (locks []probed) {
-	const others = 97 // keys on all nodes
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	lasting := context.WithoutCancel(ctx)
-	for n := 0; ; n++ {
-		select {
-		case <-ctx.Done():
-			return locks
-		case <-tick.C:
-		}
-		begin := time.Now()
-		h := must(lock(lasting, "bench:beside:"+strconv.Itoa(n%others)))
-		locked := time.Now()
-		check(h.Unlock(lasting))
-		locks = append(locks, probed{span{begin, time.Now()}, locked})
-	}
-}
-
-// rowBeside divides the locks into those with and without a renewal under way meanwhile.
+// rowBeside compares the locks without a renewal under way meanwhile, and those with one.
 func (u upkeep) rowBeside(locks []probed) []float64 {
-	var pairs, alone [2][]float64 // between renewals, and meanwhile
-	for _, l := range locks {
-		i := 0
-		if l.meets(u.Spans) {
-			i = 1
-		}
-		pairs[i] = append(pairs[i], micros(l.End.Sub(l.Begin)))
-		alone[i] = append(alone[i], micros(l.Locked.Sub(l.Begin)))
-	}
-	b, m := quantiles(pairs[0], 0.5, 0.99), quantiles(pairs[1], 0.5, 0.99)
-	delay := quantiles(alone[1], 0.99)[0] - quantiles(alone[0], 0.99)[0]
+	between, meanwhile := split(locks, u.Spans)
+	b, m := quantiles(each(between, probed.pair), 0.5, 0.99), quantiles(each(meanwhile, probed.pair), 0.5, 0.99)
+	delay := quantiles(each(meanwhile, probed.alone), 0.99)[0] - quantiles(each(between, probed.alone), 0.99)[0]
 	perRenewal, perCommand := notMeasured, notMeasured
 	if u.Renewals > 0 {
 		perRenewal, perCommand = float64(u.Keys)/float64(u.Renewals), float64(u.Keys)/float64(u.Commands)
