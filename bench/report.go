@@ -51,7 +51,7 @@ func newReport(ctx context.Context, w world, f flags, size sizes, load string) *
 		r.Java = javaVersions(ctx, w)
 		return r
 	}
-	for _, p := range locks {
+	for _, p := range among(locks, f.among) {
 		if w.missing[p.needs] == "" {
 			r.Peers = append(r.Peers, setup{p.name, p.setting})
 		}
