@@ -16,6 +16,12 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
+// charted reports whether a result has a chart: the README and docs/performance.md show these. The
+// others have tables.
+func (r result) charted() bool {
+	return slices.Contains([]string{"uncontended", "hot 8 × 8", "hot 32 × 1", "handoff"}, r.Workload)
+}
+
 // chart draws a result's first metric: a dot for each peer at its median, with a line over the
 // middle half of the rounds. The scale is logarithmic, since the result is ratios.
 func (r result) chart(path string) error {

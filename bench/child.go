@@ -4,58 +4,86 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
+	"time"
 )
 
-// again returns this program once more, not yet started, in a part that it plays for a peer: see
-// runChild. The world's dial is not passed on.
-func again(ctx context.Context, part string, p peer, w world, keys int) (*exec.Cmd, error) {
-	program, err := os.Executable()
+// An errand is what this program tells another instance of itself to do for a stage. They go on to
+// speak in JSON.
+type errand struct {
+	Part, Peer, Key, Redis, Etcd string
+	TTL                          time.Duration
+	Short                        bool
+	Keys                         int
+}
+
+// parts are what a child does. It ends with its input.
+var parts = map[string]func(ctx context.Context, s *stage, keys int, in *json.Decoder, out *json.Encoder){
+	"taker": take, "keeper": keep, "renewer": renew, "orders": takeOrders,
+}
+
+// runChild does the errand.
+func runChild(ctx context.Context, told string) error {
+	var e errand
+	if err := json.Unmarshal([]byte(told), &e); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(locks, func(p peer) bool { return p.name == e.Peer })
+	play := parts[e.Part]
+	if i < 0 || play == nil {
+		return fmt.Errorf("no child %q of %q", e.Part, e.Peer)
+	}
+	s := &stage{peer: locks[i], key: e.Key, world: world{redis: e.Redis, etcd: e.Etcd, ttl: e.TTL, short: e.Short}}
+	err := catch(func() { play(ctx, s, e.Keys, json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)) })
+	return errors.Join(err, s.close(ctx))
+}
+
+// A child is another instance of this program, with a part to play for a stage.
+type child struct {
+	part    string
+	process *exec.Cmd
+	in      io.Closer
+	tell    *json.Encoder
+	said    *json.Decoder
+}
+
+func (s *stage) spawn(part string, p peer, keys int) *child {
+	told := errand{part, p.name, s.key, s.redis, s.etcd, s.ttl, s.short, keys}
+	process := exec.Command(must(os.Executable()), "-child", string(must(json.Marshal(told))))
+	process.Stderr = os.Stderr
+	in, out := must(process.StdinPipe()), must(process.StdoutPipe())
+	check(process.Start())
+	return &child{part, process, in, json.NewEncoder(in), json.NewDecoder(out)}
+}
+
+// hear waits for what the child says.
+func (c *child) hear(what any) {
+	if err := c.said.Decode(what); err != nil {
+		check(fmt.Errorf("%s: %w", c.part, err))
+	}
+}
+
+// end closes the child's input and waits for its end, but not for longer than ctx.
+func (c *child) end(ctx context.Context) error {
+	defer context.AfterFunc(ctx, c.kill)()
+	return errors.Join(c.in.Close(), c.process.Wait())
+}
+
+func (c *child) kill() { _ = c.process.Process.Kill() } // it may have ended
+
+// visit has a child for as long as something is done with it.
+func (s *stage) visit(ctx context.Context, part string, p peer, keys int, do func(c *child)) {
+	c := s.spawn(part, p, keys)
+	defer context.AfterFunc(ctx, c.kill)() // so that nobody waits for it
+	err := catch(func() { do(c) })
 	if err != nil {
-		return nil, err
+		c.kill()
 	}
-	cmd := exec.CommandContext(ctx, program, "-child", part, "-peer", p.name,
-		"-redis", w.redis, "-etcd", w.etcd, "-ttl", w.ttl.String(), "-keys", strconv.Itoa(keys), "-short="+strconv.FormatBool(w.short))
-	cmd.Stderr = os.Stderr
-	return cmd, nil
-}
-
-// startAgain starts this program again as a process to speak with.
-func startAgain(ctx context.Context, part string, p peer, w world) (process *exec.Cmd, in io.WriteCloser, out io.Reader, err error) {
-	if process, err = again(ctx, part, p, w, 0); err != nil {
-		return nil, nil, nil, err
-	}
-	if in, err = process.StdinPipe(); err != nil {
-		return nil, nil, nil, err
-	}
-	if out, err = process.StdoutPipe(); err != nil {
-		return nil, nil, nil, err
-	}
-	return process, in, out, process.Start()
-}
-
-// runChild runs this program as a process that another instance of it has started.
-func runChild(ctx context.Context, f flags) error {
-	w := world{redis: f.redis, etcd: f.etcd, ttl: f.ttl, short: f.short}
-	i := slices.IndexFunc(peers(w), func(p peer) bool { return p.name == f.peer })
-	if i < 0 {
-		return fmt.Errorf("no peer %q", f.peer)
-	}
-	p := peers(w)[i]
-	switch f.child {
-	case "taker":
-		return take(ctx, w, p)
-	case "keeper":
-		return keep(ctx, p, w, f.keys)
-	case "orders":
-		return takeOrders(ctx, w, p)
-	case "renewer":
-		return renew(ctx, w, f.keys)
-	}
-	return fmt.Errorf("no child %q", f.child)
+	check(errors.Join(err, c.end(ctx)))
 }

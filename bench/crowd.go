@@ -6,253 +6,211 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 )
 
-// distinct is one client with many goroutines, each with a key of its own.
-func distinct(size sizes) workload {
-	return many(size, workload{name: "distinct", title: "256 goroutines of one client, each with its own key"}, func(peer string) func(int) string {
-		return func(i int) string { return fmt.Sprintf("bench:%s:%d", peer, i) }
-	})
-}
-
-// distinctFirstUse is distinct with keys that nobody has used before.
-func distinctFirstUse(size sizes) workload {
-	return many(size, workload{name: "distinct first use", title: "256 goroutines of one client, each key used once"}, func(peer string) func(int) string {
-		var n atomic.Int64
-		return func(int) string { return fmt.Sprintf("bench:%s:once:%d", peer, n.Add(1)) }
-	})
-}
-
-// many is a workload of one client with many goroutines. keys returns how the keys of a peer's
-// goroutines are named.
-func many(size sizes, is workload, keys func(peer string) func(member int) string) workload {
-	is.metrics = []metric{
-		{"rate", "locks/s", true},
-		{Name: "longest wait", Unit: "ms"},
-		{Name: "client's CPU", Unit: "µs/lock"},
-		{Name: "Redis's CPU", Unit: "µs/lock"},
-	}
-	is.rounds = size.rounds
-	is.prepare = func(ctx context.Context, w world, p peer) (runner, error) {
-		cpu, err := newCPUMeter(w)
-		if err != nil {
-			return nil, err
-		}
-		c, err := newCrowd(ctx, w, p, 1, 256, size.window)
-		if err == nil {
-			c.key = keys(p.name)
-		}
-		return distinctCrowd{c, cpu}, err
-	}
-	return is
-}
-
-// hot is clients whose goroutines all request the same key and hold it for no time.
-func hot(size sizes, clients, goroutines int) workload {
-	return workload{
-		name:  fmt.Sprintf("hot %d × %d", clients, goroutines),
-		title: fmt.Sprintf("One hot key: %s of %s each, held for no time", count(clients, "client"), count(goroutines, "goroutine")),
-		metrics: []metric{
-			{"rate", "locks/s", true},
-			{Name: "longest wait", Unit: "ms"},
-			{Name: "longest a client goes without", Unit: "ms"},
-			{Name: "turns of another meanwhile"},
-			{"Jain's index", "", true},
-			{Name: "stuck", Unit: "goroutines"},
-		},
-		rounds:   size.rounds,
-		leaveOut: waits,
-		prepare: func(ctx context.Context, w world, p peer) (runner, error) {
-			c, err := newCrowd(ctx, w, p, clients, goroutines, size.window)
-			if err == nil {
-				c.key = func(int) string { return "bench:hot:" + p.name }
-			}
-			return c, err
-		},
-	}
-}
-
 // A crowd is the goroutines of one or more clients that lock and unlock for a while.
 type crowd struct {
-	clients []client
 	members []*member
+	clients int
 	window  time.Duration
 	key     func(member int) string
-	turns   turns
 }
 
 type member struct {
-	worker worker
-	client *tenures
-
-	locks   int
-	longest time.Duration // the longest wait for a key
-	stuck   bool          // the wait was cut short
+	lock   locker
+	client int
+	got    []time.Duration // when it got a key, since the round's start
+	stuck  bool            // its last wait was cut short
 }
 
-// tenures records when a client had the key.
-type tenures struct {
-	locks   atomic.Int64
-	last    atomic.Int64 // ns since the round's start
-	without atomic.Int64 // the longest it was without the key, in ns
-}
-
-// got records that the client had the key until now.
-func (t *tenures) got(now time.Duration) {
-	gap := int64(now) - t.last.Swap(int64(now))
-	for {
-		longest := t.without.Load()
-		if gap <= longest || t.without.CompareAndSwap(longest, gap) {
-			return
-		}
+func (s *stage) crowd(clients, goroutines int, window time.Duration) *crowd {
+	c := &crowd{clients: clients, window: window, key: func(int) string { return s.key }}
+	for i, lock := range s.workers(clients, goroutines) {
+		c.members = append(c.members, &member{lock: lock, client: i / goroutines})
 	}
+	return c
 }
 
-func newCrowd(ctx context.Context, w world, p peer, clients, goroutines int, window time.Duration) (*crowd, error) {
-	opened, err := openClients(ctx, p, w, clients)
-	if err != nil {
-		return nil, err
-	}
-	c := &crowd{clients: opened, window: window}
-	for _, cl := range opened {
-		t := new(tenures)
-		for range goroutines {
-			work, err := cl.worker(ctx)
-			if err != nil {
-				return nil, err
+// contended is a crowd that wants one key.
+func contended(size sizes, clients, goroutines int) prepare {
+	return func(_ context.Context, s *stage) round {
+		c := s.crowd(clients, goroutines, size.window)
+		return func(ctx context.Context) []float64 {
+			total := c.run(ctx)
+			without := c.perClient()
+			var shares []float64
+			for _, got := range without {
+				shares = append(shares, float64(len(got)))
 			}
-			c.members = append(c.members, &member{worker: work, client: t})
+			if clients == 1 { // fairness is then between goroutines
+				shares = nil
+				for _, m := range c.members {
+					shares = append(shares, float64(len(m.got)))
+				}
+			}
+			return []float64{
+				float64(total) / c.window.Seconds(), millis(c.longestWait()), millis(c.longest(without)), unfairness(without), jain(shares), c.stuck(),
+			}
 		}
 	}
-	return c, nil
+}
+
+// distinct is one client with many goroutines, each with a key of its own. It reports the cost of each lock.
+func distinct(size sizes, keys naming) prepare {
+	return func(_ context.Context, s *stage) round {
+		redis, c := s.meterless(), s.crowd(1, 256, size.window)
+		c.key = keys(s)
+		return func(ctx context.Context) []float64 {
+			before := cpuSince(ctx, redis, cpuTime{})
+			total := c.run(ctx)
+			used := cpuSince(ctx, redis, before)
+			locks := float64(total + len(c.members)) // each locks once more after the window
+			return []float64{
+				float64(total) / c.window.Seconds(), millis(c.longestWait()), 1e6 * used.client / locks, 1e6 * used.redis / locks,
+			}
+		}
+	}
+}
+
+// countedKey is a crowd of clients with a goroutine each, whose commands are counted.
+func countedKey(size sizes, clients int) prepare {
+	return func(_ context.Context, s *stage) round {
+		var m meter
+		s.dial = m.dial
+		c := s.crowd(clients, 1, size.window)
+		return func(ctx context.Context) []float64 {
+			before := m.commands()
+			total := c.run(ctx) + clients // each gets the key once more after the window
+			return []float64{float64(m.commands()-before) / float64(total)}
+		}
+	}
 }
 
 // lateness is how long after the window goroutines may still wait for the key. Then the wait is cut
 // short.
 const lateness = 3 * time.Second
 
-func (c *crowd) round(ctx context.Context) ([]float64, error) {
-	elapsed, err := c.lockFor(ctx)
-	if err != nil {
-		return nil, err
-	}
-	total, stuck := 0, 0
-	var longest time.Duration
-	var shares []float64
-	var without time.Duration
-	seen := make(map[*tenures]bool)
-	for _, m := range c.members {
-		total += m.locks
-		longest = max(longest, m.longest)
-		if m.stuck {
-			stuck++
-		}
-		if len(c.clients) == 1 { // fairness is then between goroutines
-			shares = append(shares, float64(m.locks))
-		}
-		if !seen[m.client] {
-			seen[m.client] = true
-			if len(c.clients) > 1 {
-				shares = append(shares, float64(m.client.locks.Load()))
-			}
-			m.client.got(elapsed) // counts clients that still wait
-			without = max(without, time.Duration(m.client.without.Load()))
-		}
-	}
-	return []float64{
-		float64(total) / elapsed.Seconds(), millis(longest), millis(without), c.turns.unfairness(len(c.clients)), jain(shares), float64(stuck),
-	}, nil
-}
-
-// lockFor lets all members lock and unlock until the window ends, and returns its length. Later
-// locks do not count, but the time waited for them until then does.
-func (c *crowd) lockFor(ctx context.Context) (time.Duration, error) {
+// run lets all members lock and unlock until the window ends, and returns how many locks there were.
+// Later ones do not count, but the time waited for them until then does.
+func (c *crowd) run(ctx context.Context) (total int) {
 	ctx, cancel := context.WithTimeout(ctx, c.window+lateness)
 	defer cancel()
-	c.turns.begin()
-	for _, m := range c.members {
-		m.locks, m.longest, m.stuck = 0, 0, false
-		m.client.locks.Store(0)
-		m.client.last.Store(0)
-		m.client.without.Store(0)
-	}
-	var failed atomic.Pointer[error]
-	var working sync.WaitGroup
 	start := time.Now()
-	for i, m := range c.members {
-		working.Go(func() {
-			if err := m.lockUntil(ctx, c.key(i), start, c.window, &c.turns); err != nil && ctx.Err() == nil {
-				failed.CompareAndSwap(nil, &err)
-			}
-		})
+	together(len(c.members), func(i int) { c.members[i].lockUntil(ctx, func() string { return c.key(i) }, start, c.window) })
+	for _, m := range c.members {
+		total += len(m.got)
 	}
-	working.Wait()
-	if err := failed.Load(); err != nil {
-		return 0, *err
-	}
-	return c.window, nil
+	return total
 }
 
-func (m *member) lockUntil(ctx context.Context, key string, start time.Time, window time.Duration, turns *turns) error {
-	asked := time.Duration(0)
+func (m *member) lockUntil(ctx context.Context, key func() string, start time.Time, window time.Duration) {
+	m.got, m.stuck = m.got[:0], false
 	for {
-		h, err := m.worker.lock(ctx, key)
+		h, err := m.lock(ctx, key())
 		now := time.Since(start)
-		m.longest = max(m.longest, min(now, window)-asked)
-		if err != nil {
-			m.stuck = ctx.Err() != nil
-			return err
+		if m.stuck = err != nil && ctx.Err() != nil; m.stuck {
+			return
 		}
+		check(err)
 		if now < window {
-			m.locks++
-			m.client.locks.Add(1)
-			m.client.got(now)
-			turns.has(m.client)
+			m.got = append(m.got, now)
 		}
 		// A lock is given back even if the round has ended.
-		if err := h.Unlock(context.WithoutCancel(ctx)); err != nil || now >= window {
-			return err
+		if err := h.Unlock(context.WithoutCancel(ctx)); ctx.Err() == nil {
+			check(err)
 		}
-		asked = now
+		if now >= window {
+			return
+		}
 	}
 }
 
-func (c *crowd) close(ctx context.Context) error { return closeClients(ctx, c.clients) }
-
-// A distinctCrowd reports the cost of each lock. It leaves out the metrics that have a meaning only
-// for one key.
-type distinctCrowd struct {
-	*crowd
-	cpu *cpuMeter
+// longestWait is how long a member has waited for a key.
+func (c *crowd) longestWait() (longest time.Duration) {
+	for _, m := range c.members {
+		longest = max(longest, longestGap(m.got, c.window))
+	}
+	return longest
 }
 
-func (d distinctCrowd) round(ctx context.Context) ([]float64, error) {
-	before, err := d.cpu.now(ctx)
-	if err != nil {
-		return nil, err
+// perClient returns when the goroutines of each client got a key.
+func (c *crowd) perClient() [][]time.Duration {
+	all := make([][]time.Duration, c.clients)
+	for _, m := range c.members {
+		all[m.client] = append(all[m.client], m.got...)
 	}
-	row, err := d.crowd.round(ctx)
-	if err != nil {
-		return nil, err
+	for _, got := range all {
+		slices.Sort(got)
 	}
-	after, err := d.cpu.now(ctx)
-	used := after.since(before)
-	locks := float64(len(d.members)) // each locks once more after the window
-	for _, m := range d.members {
-		locks += float64(m.locks)
-	}
-	return []float64{row[0], row[1], 1e6 * used.client / locks, 1e6 * used.redis / locks}, err
+	return all
 }
 
-func (d distinctCrowd) close(ctx context.Context) error {
-	d.cpu.close()
-	return d.crowd.close(ctx)
+// longest is how long a client was without the key.
+func (c *crowd) longest(perClient [][]time.Duration) (longest time.Duration) {
+	for _, got := range perClient {
+		longest = max(longest, longestGap(got, c.window))
+	}
+	return longest
 }
 
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+// longestGap returns the longest time between two, from the start to the end.
+func longestGap(times []time.Duration, end time.Duration) (longest time.Duration) {
+	last := time.Duration(0)
+	for _, t := range times {
+		longest, last = max(longest, t-last), t
+	}
+	return max(longest, end-last)
+}
+
+// stuck is how many members waited in vain.
+func (c *crowd) stuck() (n float64) {
+	for _, m := range c.members {
+		if m.stuck {
+			n++
+		}
+	}
+	return n
+}
+
+// unfairness returns the largest number of turns that one client had between two turns of another.
+// A turn is as long as the key passes between a client's own goroutines. With 1, no client waited for
+// more than one holding of each other client, and for the handoffs between them. One client alone has
+// no value.
+func unfairness(perClient [][]time.Duration) float64 {
+	if len(perClient) == 1 {
+		return notMeasured
+	}
+	type holding struct {
+		at     time.Duration
+		client int
+	}
+	var order []holding
+	for client, got := range perClient {
+		for _, at := range got {
+			order = append(order, holding{at, client})
+		}
+	}
+	slices.SortFunc(order, func(a, b holding) int { return int(a.at - b.at) })
+	worst, last := 0, -1
+	meanwhile := make(map[int]map[int]int) // for each client, the others' turns since its last turn
+	for _, now := range order {
+		if now.client == last {
+			continue
+		}
+		last = now.client
+		for waiting, others := range meanwhile {
+			if waiting != last {
+				others[last]++
+				worst = max(worst, others[last])
+			}
+		}
+		meanwhile[last] = make(map[int]int)
+	}
+	return float64(worst)
+}
 
 // jain is Jain's fairness index: 1 if all have the same share, 1/n if one has
 // everything. R. Jain, D. Chiu, W. Hawe, "A Quantitative Measure of Fairness and
@@ -269,9 +227,50 @@ func jain(shares []float64) float64 {
 	return sum * sum / (float64(len(shares)) * squares)
 }
 
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
+// drain is many waiters that wait for one key at once and hold it for no time.
+func drain(size sizes) workload {
+	const clients = 5
+	each := size.drained / clients
+	return workload{
+		name:     "drain",
+		title:    fmt.Sprintf("%d waiters of %d clients, from the first unlock to the last", clients*each, clients),
+		metrics:  []metric{{Name: "time", Unit: "ms"}, {Name: "stuck", Unit: "waiters"}},
+		rounds:   max(size.rounds/4, 1),
+		leaveOut: waits,
+		prepare: func(_ context.Context, s *stage) round {
+			holder, waiters := s.client().worker(), s.workers(clients, each)
+			return func(ctx context.Context) []float64 { return drained(ctx, holder, waiters, s.key) }
+		},
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// The waiters may take so long to come, and so long to be served.
+const (
+	gathering = 300 * time.Millisecond
+	draining  = 10 * time.Second
+)
+
+func drained(ctx context.Context, holder locker, waiters []locker, key string) []float64 {
+	first := must(holder(ctx, key))
+	ctx, cancel := context.WithTimeout(ctx, draining)
+	defer cancel()
+	var served atomic.Int64
+	wait := beside(func() {
+		together(len(waiters), func(i int) {
+			h, err := waiters[i](ctx, key)
+			if err == nil && h.Unlock(context.WithoutCancel(ctx)) == nil {
+				served.Add(1)
+			}
+		})
+	})
+	time.Sleep(gathering)
+	start := time.Now()
+	check(first.Unlock(ctx))
+	wait()
+	took := millis(time.Since(start))
+	stuck := len(waiters) - int(served.Load())
+	if stuck > 0 {
+		took = notMeasured // it never ended
+	}
+	return []float64{took, float64(stuck)}
 }

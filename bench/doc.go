@@ -5,6 +5,7 @@
 //
 //	cd bench && go run .                       # tables; about half an hour
 //	cd bench && go run . -only handoff         # some workloads
+//	cd bench && go run . -among asynclock,etcd # some peers
 //	cd bench && go run . -short                # does everything still run? a minute
 //	cd bench && go run . -out ../docs/benchmarks
 //	cd bench && go run . -families -out ../docs/benchmarks
@@ -20,7 +21,7 @@
 //
 // docs/benchmarks says what each workload does and how each peer is set up.
 //
-// To read the code, begin with plan.go and workload.go: what is measured, and how. Each workload
-// has a file of its own. Some have a second file for their other process: child.go. Each peer has
-// one file (peer.go). The families begin with families.go, and their peers in Java with java.go.
+// To read the code, begin with plan.go and families.go, the tables of what is measured, and
+// workload.go, which measures. Each kind of workload has a file. Some play a part in another process:
+// child.go. The peers are in peers.go, and those in Java speak by java.go. Errors end a workload: fail.go.
 package main

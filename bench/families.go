@@ -4,170 +4,206 @@ package main
 
 import (
 	"context"
-	"errors"
-	"os"
-	"strings"
+	"fmt"
+	"slices"
 	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// An arena is the servers and the JVM that contestants of the lock families meet on.
-type arena struct {
-	world
-
-	zooKeeper string
-	java      *jvm
-	// missing says why there is no contestant of that kind: "redisson", "curator", "etcd".
-	missing map[string]string
-}
-
-// A contestant is a peer, in Go or in Java.
-type contestant struct {
-	peer
-
-	recipe string // in Java: the name of what it opens there
-	needs  string // a key of arena.missing
-}
-
-// A comparison is a workload of one lock family, and what it must show.
-type comparison struct {
-	workload // its peers and how they are prepared follow from the fields below
-
-	contestants []contestant
-	targets     []target
-	absent      string // which peers have no such thing, for the table
-	inGo        func(ctx context.Context, a arena, p peer) (runner, error)
-	inJava      func(ctx context.Context, a arena, recipe, key string) (runner, error)
-}
-
-// The names of contestants that tables treat differently. Others are peers.
+// The names of peers that tables treat differently.
 const (
 	mutexName    = "mutex"
+	rwMutexName  = "sync.RWMutex"     // the floor inside a process
+	localName    = "x/sync/semaphore" // that of permits
 	redissonName = "Redisson"
-	curatorName  = "Curator"
 )
 
-// on completes the workload for an arena.
-func (c comparison) on(a arena) workload {
-	load := c.workload
-	load.limit = max(load.limit, time.Minute)
-	byName := make(map[string]contestant)
-	for _, one := range c.contestants {
-		load.peers = append(load.peers, one.peer)
-		byName[one.name] = one
-	}
-	load.leaveOut = func(p peer) string {
-		if why := a.missing[byName[p.name].needs]; why != "" {
-			return "not measured: " + why
-		}
-		return ""
-	}
-	load.prepare = func(ctx context.Context, _ world, p peer) (runner, error) {
-		preparing, cancel := context.WithTimeout(ctx, load.limit)
-		defer cancel()
-		prepare := func() (runner, error) { return c.inGo(preparing, a, p) }
-		if recipe := byName[p.name].recipe; recipe != "" {
-			prepare = func() (runner, error) { return c.inJava(preparing, a, recipe, c.key(p.name)) }
-		}
-		r, err := prepare()
+// permitsOf is how many permits each semaphore has. Java's Recipes.PERMITS is the same.
+const permitsOf = 10
+
+var (
+	aloneMetrics = append(slices.Clone(latencies), metric{Name: "server", Unit: "µs"})
+	rates        = []metric{{"rate", "a second", true}}
+)
+
+// These are the peers of several workloads.
+var (
+	ourMutex = ours(mutexName, "asynclock: Lock, no options", func(ctx context.Context, c *asynclock.Client, key string) (held, error) {
+		return lease(c.Lock(ctx, key))
+	})
+	ourReader = ours(asynclockPeer.name, "asynclock: RLock, no options", func(ctx context.Context, c *asynclock.Client, key string) (held, error) {
+		return lease(c.RLock(ctx, key))
+	})
+	ourRetainedReader = ours(asynclockPeer.name, "asynclock: RLock, WithRetention of a minute", func(ctx context.Context, c *asynclock.Client, key string) (held, error) {
+		return lease(c.RLock(ctx, key, asynclock.WithRetention(time.Minute)))
+	})
+	ourPermit = ours(asynclockPeer.name, fmt.Sprintf("asynclock: Semaphore of %d, Acquire of one, no options", permitsOf), func(ctx context.Context, c *asynclock.Client, key string) (held, error) {
+		s, err := c.Semaphore(key, permitsOf)
 		if err != nil {
 			return nil, err
 		}
-		return hurried{r}, nil
+		return lease(s.Acquire(ctx, 1))
+	})
+	localPermit = peer{name: localName, setting: "golang.org/x/sync/semaphore, without a store", is: traits{own: true}}
+
+	redissonReader = inRedisson(redissonName, "read", "Redisson: RReadWriteLock, readLock")
+	curatorReader  = inCurator("read", "Curator: InterProcessReadWriteLock, readLock")
+	theirPermits   = []peer{
+		inRedisson(redissonName, "semaphore", "Redisson: RSemaphore, whose permits never expire"),
+		inRedisson("Redisson, expirable", "permits", "Redisson: RPermitExpirableSemaphore, for ten minutes and not renewed"),
+		inCurator("semaphore", "Curator: InterProcessSemaphoreV2"),
 	}
-	return load
-}
-
-// hurried is a runner whose end is not waited for longer than it should take.
-type hurried struct{ runner }
-
-func (h hurried) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	return h.runner.close(ctx)
-}
-
-// key is what a contestant uses. It is also the name of a node in ZooKeeper.
-func (c comparison) key(contestant string) string {
-	return strings.ReplaceAll("families "+c.name+" "+contestant, " ", "-")
-}
-
-// inRedisson and inCurator are contestants in Java.
-func inRedisson(name, recipe, setting string) contestant {
-	return contestant{peer{name: name, setting: setting}, "redisson " + recipe, "redisson"}
-}
-
-func inCurator(recipe, setting string) contestant {
-	return contestant{peer{name: curatorName, setting: setting}, "curator " + recipe, "curator"}
-}
-
-// familySizes say how much is measured.
-type familySizes struct {
-	rounds     int
-	operations int           // timed one by one in a round
-	warm       int           // operations before the first round, in Java
-	window     time.Duration // of a round in which a rate is measured
-	passes     int           // handoffs in a round
-	readers    int           // clients that read together
-	many       int           // readers beside a release
-	observers  int
-	crowded    time.Duration // of a round in which the longest wait is looked for
-}
-
-var (
-	fullFamilies  = familySizes{5, 500, 2000, 200 * time.Millisecond, 100, 100, 1000, 100, 12 * time.Second}
-	shortFamilies = familySizes{1, 50, 50, 20 * time.Millisecond, 10, 10, 100, 10, 200 * time.Millisecond}
 )
 
-// familyPlan returns the comparisons whose name contains only.
-func familyPlan(size familySizes, only string) (plan []comparison) {
-	all := []comparison{
-		readAlone(size), readMore(size), readRetained(size), readRelease(size), readTogether(size), readRenewal(size),
-		permitsAlone(size), permitsHandoff(size, 2), permitsHandoff(size, 8), permitsHandoff(size, 64), permitsCrowd(size), permitsQueue(size),
-		several(size, 3), several(size, 10), severalCrowd(size),
-		terms(size), observed(size),
-	}
-	for _, c := range all {
-		if strings.Contains(c.name, only) {
-			c.rounds = size.rounds
-			plan = append(plan, c)
-		}
-	}
-	return plan
+// inRedisson and inCurator are peers in Java.
+func inRedisson(name, recipe, setting string) peer {
+	return peer{name: name, setting: setting, recipe: "redisson " + recipe, needs: "redisson"}
 }
 
-// compareFamilies measures the lock families beside peers.
-func compareFamilies(ctx context.Context, f flags) error {
-	size := fullFamilies
-	if f.short {
-		size = shortFamilies
+func inCurator(recipe, setting string) peer {
+	return peer{name: "Curator", setting: setting, recipe: "curator " + recipe, needs: "curator"}
+}
+
+// plain is a peer that the workload itself knows how to measure.
+func plain(name, setting string) peer {
+	return peer{name: name, setting: setting, is: traits{own: true}}
+}
+
+// and says more about how a peer is set up.
+func (p peer) and(setting string) peer {
+	p.setting += setting
+	return p
+}
+
+// families are the workloads of the other families of locks, and what they must show.
+func families(size sizes) (all []workload) {
+	all = slices.Concat(readerFamily(size), permitFamily(size), severalFamily(size), electionFamily(size))
+	for i := range all {
+		all[i].rounds, all[i].limit = size.rounds, time.Minute
 	}
-	if f.rounds > 0 {
-		size.rounds = f.rounds
+	return all
+}
+
+func readerFamily(size sizes) []workload {
+	const beside = "; the other reader is another client"
+	return []workload{{
+		name: "read alone", title: "RLock and Unlock, one goroutine, nobody else", metrics: aloneMetrics, base: mutexName,
+		peers:   []peer{floorPeer, ourMutex, ourReader, redissonReader, curatorReader},
+		targets: []target{{of: mutexName, limit: 1.1}},
+		prepare: serverTime(size, alone(size, sameKey)), inJava: serverTime(size, aloneInJava(size)),
+	}, {
+		name: "read more", title: "One more reader in a client that reads the key already: RLock and Unlock, one goroutine", metrics: rates, base: rwMutexName,
+		peers:   []peer{plain(rwMutexName, "one more reader of it, without a store"), ourReader, redissonReader.and(beside), curatorReader.and(beside)},
+		targets: []target{{limit: 1_000_000}},
+		prepare: readMore(size), inJava: readMoreInJava(size),
+	}, {
+		name: "read again", title: "RLock and Unlock of a key that the client retains, one goroutine", metrics: rates,
+		peers:   []peer{ourRetainedReader},
+		targets: []target{{limit: 1_000_000}},
+		absent:  "Redisson and Curator keep no key that was given back: it costs them what the first workload says",
+		prepare: rateOfOne(size),
+	}, {
+		name: "read release", title: fmt.Sprintf("A reader leaves where %d or %d other readers stay: the server's time, by INFO commandstats", few, size.many),
+		metrics: []metric{{Name: "many / few"}, {Name: "few", Unit: "µs"}, {Name: "many", Unit: "µs"}},
+		peers: []peer{
+			plain(asynclockPeer.name, "each reader is an owner of its own in the store, as those of different clients are"),
+			redissonReader.and("; readers are told apart by the ids of threads"),
+		},
+		targets: []target{{limit: 1.5}},
+		absent:  "ZooKeeper does not say what its time goes to",
+		prepare: releases(size, ownReaders), inJava: releases(size, javaReaders),
+	}, {
+		name: "read together", title: fmt.Sprintf("From a writer's Unlock until all of %d clients read that waited for it", size.readers),
+		metrics: []metric{{Name: "p50", Unit: "ms"}, {Name: "longest", Unit: "ms"}},
+		peers:   []peer{ourReader, redissonReader, curatorReader},
+		targets: []target{{limit: 5}},
+		prepare: readTogether(size), inJava: readTogetherInJava(size),
+	}, {
+		name: "read renewal", title: fmt.Sprintf("Renewal of %d keys in one call", renewedShares),
+		metrics: []metric{{Name: "server's time", Unit: "µs a key"}, {Name: "call, p50", Unit: "µs"}},
+		base:    mutexName,
+		peers: []peer{
+			plain(mutexName, "each key locked by this client"),
+			plain(asynclockPeer.name, "each key read by this client and another"),
+			plain(renewedAlone, "each key read by this client only"),
+		},
+		targets: []target{{of: mutexName, limit: 1.3}},
+		absent:  "Redisson renews by a timer of its own, which can't be told when; ZooKeeper has one session for all keys",
+		prepare: readRenewal(size),
+	}}
+}
+
+func permitFamily(size sizes) []workload {
+	all := []workload{{
+		name: "permit alone", title: "Acquire and Unlock of one permit, one goroutine, nobody else", metrics: aloneMetrics, base: mutexName,
+		peers:   append([]peer{floorPeer, ourMutex, ourPermit}, theirPermits...),
+		targets: []target{{of: mutexName, limit: 1.4}},
+		prepare: serverTime(size, alone(size, sameKey)), inJava: serverTime(size, aloneInJava(size)),
+	}}
+	for _, clients := range []int{2, 8, 64} {
+		all = append(all, workload{
+			name:    fmt.Sprintf("permit handoff %d", clients),
+			title:   fmt.Sprintf("Handoff of the one free permit of %d among %d clients, each of which holds it for a millisecond", permitsOf, clients),
+			metrics: []metric{{Name: "p50", Unit: "µs"}, {Name: "p99", Unit: "µs"}, {Name: "commands", Unit: "per handoff"}},
+			base:    mutexName,
+			peers:   append([]peer{ourMutex, ourPermit}, theirPermits...),
+			targets: []target{{of: mutexName, limit: 1.2}, {metric: 2, limit: 2.1}},
+			prepare: circulation(size, clients), inJava: circulationInJava(size, clients),
+		})
 	}
-	plan := familyPlan(size, f.only)
-	if len(plan) == 0 {
-		return errors.New("no workload's name contains " + f.only)
+	goals := []target{{limit: 400_000}, {of: localName, limit: 0.25}}
+	return append(all, workload{
+		name: "permit crowd", title: fmt.Sprintf("%d goroutines of one client, %d permits: Acquire and Unlock", permitCrowd, permitsOf), metrics: rates, base: localName,
+		peers:   append([]peer{localPermit, ourPermit}, theirPermits...),
+		targets: goals,
+		prepare: permitsInCrowd(size, false), inJava: permitsInJava(size),
+	}, workload{ // Unless a holder lets others run, a goroutine seldom finds that all permits are out.
+		name: "permit queue", title: fmt.Sprintf("%d goroutines of one client, %d permits: Acquire, runtime.Gosched, Unlock", permitCrowd, permitsOf), metrics: rates, base: localName,
+		peers:   []peer{localPermit, ourPermit},
+		targets: goals,
+		absent:  "the peers go to the server for each permit: see permit crowd",
+		prepare: permitsInCrowd(size, true),
+	})
+}
+
+func severalFamily(size sizes) (all []workload) {
+	for _, keys := range []int{3, 10} {
+		recipe := fmt.Sprintf("several %d", keys)
+		all = append(all, workload{
+			name: recipe, title: fmt.Sprintf("LockAll and Unlock of %d keys, one goroutine, nobody else", keys), metrics: aloneMetrics, base: mutexName,
+			peers: []peer{
+				ourMutex, oursAll(func(key string) []string { return numbered(key, keys) }),
+				inRedisson(redissonName, recipe, "Redisson: RedissonMultiLock of RLocks"),
+				inCurator(recipe, "Curator: InterProcessMultiLock of InterProcessMutexes"),
+			},
+			targets: []target{{of: mutexName, limit: 1.5}}, // it was set for 8 keys
+			prepare: serverTime(size, alone(size, sameKey)), inJava: serverTime(size, aloneInJava(size)),
+		})
 	}
-	load := firstLine("/proc/loadavg") // before the servers start
-	a, stop, err := openArena(ctx, f.short)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	r, err := newFamilyReport(ctx, a, size)
-	if err != nil {
-		return err
-	}
-	r.busy(load)
-	say := newProgress()
-	for _, c := range plan {
-		res, err := measure(ctx, say, a.world, c.on(a), nil)
-		if err != nil {
-			return err
-		}
-		r.rows = append(r.rows, familyRow{c, res})
-	}
-	say.done()
-	r.took = time.Since(say.start)
-	return errors.Join(r.print(os.Stdout), r.write(f.out), r.failed())
+	return append(all, severalCrowd(size))
+}
+
+func electionFamily(size sizes) []workload {
+	return []workload{{
+		name: "election", title: "From Resign in one client to the term in another that is next", metrics: latencies,
+		peers: []peer{
+			plain(asynclockPeer.name, "elect.Campaign, no options"),
+			{name: etcdName, setting: "etcd: concurrency.Election, a session per candidate, its data in memory", needs: etcdName},
+			inCurator("selector", "Curator: LeaderSelector with autoRequeue"),
+		},
+		targets: []target{{of: bestPeer, limit: 1}},
+		absent:  "Redisson has no election",
+		prepare: terms(size), inJava: termsInJava(size),
+	}, {
+		name: "election observed", title: fmt.Sprintf("From Resign to the next leader on the channels of %d observing clients", size.observers),
+		metrics: []metric{{Name: "p99", Unit: "ms"}, {Name: "p50", Unit: "ms"}},
+		peers: []peer{
+			plain(asynclockPeer.name, "elect.Observe, no options, a client each"),
+			{name: etcdName, setting: "etcd: Election.Observe, a client each", needs: etcdName},
+		},
+		targets: []target{{limit: 2}},
+		absent:  "Redisson has no election; Curator's LeaderSelector tells nobody, and has to be asked",
+		prepare: observed(size),
+	}}
 }

@@ -6,9 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
-	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
 	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // keeping measures the cost of many held keys for the one process that holds them. Each round is a
@@ -37,114 +42,250 @@ func keeping(size sizes, keys int) workload {
 			}
 			return ""
 		},
-		prepare: func(_ context.Context, w world, p peer) (runner, error) {
-			w.ttl = size.heldTTL
-			return keeper{w, p, keys}, nil
+		prepare: func(_ context.Context, s *stage) round {
+			s.ttl = size.heldTTL
+			return func(ctx context.Context) (values []float64) {
+				s.visit(ctx, "keeper", s.peer, keys, func(c *child) {
+					var cost row
+					c.hear(&cost)
+					values = cost
+				})
+				return values
+			}
 		},
 		cold:  true,
 		limit: 15*time.Second + 6*size.heldTTL + time.Duration(keys)*time.Millisecond/2,
 	}
 }
 
-// A keeper runs this program again as the process that holds the keys.
-type keeper struct {
-	world world
-	peer  peer
-	keys  int
+// probing is how long the cost of a lock is measured before there are keys, and watched how many
+// renewals of each key are observed.
+const (
+	probing = 2 * time.Second
+	watched = 2
+)
+
+// keep does the work of a keeper process, and says the values of the metrics.
+func keep(ctx context.Context, s *stage, keys int, _ *json.Decoder, out *json.Encoder) {
+	redis, k := s.meterless(), s.holding()
+	without := k.probeFor(ctx, probing)
+	bytes, goroutines := inUse()
+	leases := k.take(ctx, keys)
+	more, moreGoroutines := inUse()
+
+	length := watched * s.ttl / 3
+	before := cpuSince(ctx, redis, cpuTime{})
+	seen := k.watch(ctx, length)
+	used := cpuSince(ctx, redis, before)
+	meanwhile := k.probeFor(ctx, length)
+	renewing := notMeasured
+	if s.peer.is.own { // what others renew can't be observed
+		renewing = millis(total(seen.Spans)) / watched
+		spans, _ := k.renewals.reset()
+		_, meanwhile = split(meanwhile, spans)
+	}
+	perKey, perSecond := 1/float64(keys), 1/length.Seconds()
+	cost := row{
+		(more - bytes) * perKey, (moreGoroutines - goroutines) * perKey, float64(seen.Commands) * perSecond,
+		1000 * used.client * perSecond, 1000 * used.redis * perSecond, renewing,
+		quantiles(each(without, probed.pair), 0.99)[0], quantiles(each(meanwhile, probed.pair), 0.99)[0],
+	}
+	if s.peer.is.etcd { // its commands are not counted, and Redis has no part in it
+		cost[2], cost[4] = notMeasured, notMeasured
+	}
+	check(out.Encode(cost))
+	runtime.KeepAlive(leases) // the keys expire, or end with the server
+	s.ends = nil              // which would give the keys back one by one
 }
 
-func (k keeper) round(ctx context.Context) ([]float64, error) {
-	process, err := again(ctx, "keeper", k.peer, k.world, k.keys)
-	if err != nil {
-		return nil, err
+// inUse returns the heap in use and the number of goroutines.
+func inUse() (bytes, goroutines float64) {
+	for range 3 { // pools and finalizers release their last objects in later rounds
+		runtime.GC()
 	}
-	said, err := process.Output()
-	if err != nil {
-		return nil, err
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return float64(stats.HeapAlloc), float64(runtime.NumGoroutine())
+}
+
+// A holding is the keys, seen from inside the process that holds them.
+type holding struct {
+	lock     locker
+	key      string
+	meter    meter
+	renewals renewals // none of other peers
+}
+
+// holding opens a client whose commands are counted, and of asynclock one whose renewals are watched.
+func (s *stage) holding() *holding {
+	k := &holding{key: s.key + ":"}
+	s.dial = k.meter.dial
+	if s.peer.is.own {
+		redis := openStore(s.world)
+		k.renewals.Store = redis
+		c := clientOver(&k.renewals, redis, asynclock.WithTTL(s.ttl))
+		s.after(c.close)
+		k.lock = c.lock
+	} else {
+		k.lock = s.client().worker()
 	}
-	var cost heldCost
-	if err := json.Unmarshal(said, &cost); err != nil {
-		return nil, err
+	return k
+}
+
+// takers is how many goroutines take the keys.
+const takers = 256
+
+// take takes the keys.
+func (k *holding) take(ctx context.Context, keys int) []held {
+	leases := make([]held, keys)
+	together(takers, func(t int) {
+		for i := t; i < keys; i += takers {
+			leases[i] = must(k.lock(ctx, k.key+strconv.Itoa(i)))
+		}
+	})
+	return leases
+}
+
+// An upkeep is the work of the client in a time in which its keys were held and it had no other
+// requests.
+type upkeep struct {
+	Spans    []span // in which renewals were under way
+	Keys     int    // the number of renewed keys
+	Renewals int    // commands that called a script: these carried them
+	Commands int    // of all kinds; each inbox also proves itself every 5 to 10 s
+}
+
+// watch observes the client for the given time.
+func (k *holding) watch(ctx context.Context, length time.Duration) (seen upkeep) {
+	commands, scripts := k.meter.commands(), k.meter.scripts()
+	k.renewals.reset()
+	select {
+	case <-time.After(length):
+	case <-ctx.Done():
+		check(ctx.Err())
 	}
-	keys := float64(k.keys)
-	row := []float64{
-		cost.Bytes / keys, cost.Goroutines / keys, cost.Commands / cost.Seconds,
-		1000 * cost.ClientCPU / cost.Seconds, 1000 * cost.RedisCPU / cost.Seconds,
-		1000 * cost.Renewing, cost.Before, cost.Meanwhile,
+	seen.Spans, seen.Keys = k.renewals.reset()
+	seen.Commands, seen.Renewals = k.meter.commands()-commands, k.meter.scripts()-scripts
+	return seen
+}
+
+// probeFor locks and unlocks one more key over and over for the given time.
+func (k *holding) probeFor(ctx context.Context, length time.Duration) []probed {
+	ctx, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
+	return probe(ctx, k.lock, 400*time.Microsecond, func(int) string { return k.key + "probe" })
+}
+
+// A probed lock was taken and given back in a span, and was held at one moment of it.
+type probed struct {
+	span
+	Locked time.Time
+}
+
+func (p probed) pair() time.Duration  { return p.End.Sub(p.Begin) }
+func (p probed) alone() time.Duration { return p.Locked.Sub(p.Begin) }
+
+// each returns times of locks in µs.
+func each(locks []probed, of func(probed) time.Duration) (times []float64) {
+	for _, l := range locks {
+		times = append(times, micros(of(l)))
 	}
-	if k.peer.is.etcd { // its commands are not counted, and Redis has no part in it
-		row[2], row[4] = math.NaN(), math.NaN()
+	return times
+}
+
+// probe locks and unlocks a key at intervals, until ctx ends.
+func probe(ctx context.Context, lock locker, every time.Duration, key func(n int) string) (locks []probed) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	lasting := context.WithoutCancel(ctx)
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return locks
+		case <-tick.C:
+		}
+		begin := time.Now()
+		h := must(lock(lasting, key(n)))
+		locked := time.Now()
+		check(h.Unlock(lasting))
+		locks = append(locks, probed{span{begin, time.Now()}, locked})
 	}
-	for i, v := range row {
-		if v < 0 {
-			row[i] = math.NaN()
+}
+
+// split divides locks into those without and with a renewal under way meanwhile.
+func split(locks []probed, renewals []span) (between, meanwhile []probed) {
+	for _, l := range locks {
+		i, _ := slices.BinarySearchFunc(renewals, l.Begin, func(r span, t time.Time) int { return r.End.Compare(t) })
+		if i < len(renewals) && !renewals[i].Begin.After(l.End) {
+			meanwhile = append(meanwhile, l)
+		} else {
+			between = append(between, l)
 		}
 	}
-	return row, nil
+	return between, meanwhile
 }
 
-func (keeper) close(context.Context) error { return nil }
+// A span is the time of an activity.
+type span struct{ Begin, End time.Time }
 
-// heldCost is the report of a keeper. Times are in seconds; negative means unknown.
-type heldCost struct {
-	Bytes, Goroutines float64 // increase over the process without keys
-	Seconds           float64 // length of the observation, for the fields below
-	Commands          float64
-	ClientCPU         float64
-	RedisCPU          float64
-	Renewing          float64 // in each third of the TTL, the time in which a renewal was under way
-	Before, Meanwhile float64 // µs: p99 of Lock and Unlock of another key
+// total returns the sum of the spans' lengths.
+func total(spans []span) (sum time.Duration) {
+	for _, s := range spans {
+		sum += s.End.Sub(s.Begin)
+	}
+	return sum
 }
 
-// watched is how many renewals of each key are observed.
-const watched = 2
+// renewals records when a client's renewals are under way. It stands between the client and its
+// store.
+type renewals struct {
+	store.Store
 
-// keep does the work of a keeper process.
-func keep(ctx context.Context, p peer, w world, keys int) error {
-	cpu, err := newCPUMeter(w)
-	if err != nil {
-		return err
-	}
-	k, err := newHolding(ctx, p, w)
-	if err != nil {
-		return err
-	}
-	cost := heldCost{Before: k.probe(ctx, probing, nil)}
-	bytes, goroutines := k.size()
-	leases, err := k.take(ctx, keys)
-	if err != nil {
-		return err
-	}
-	after, more := k.size()
-	cost.Bytes, cost.Goroutines = after-bytes, more-goroutines
-
-	length := watched * w.ttl / 3
-	began, err := cpu.now(ctx)
-	if err != nil {
-		return err
-	}
-	seen, err := k.watch(ctx, length)
-	if err != nil {
-		return err
-	}
-	ended, err := cpu.now(ctx)
-	if err != nil {
-		return err
-	}
-	used := ended.since(began)
-	cost.Commands, cost.ClientCPU, cost.RedisCPU = float64(seen.Commands), used.client, used.redis
-	cost.Renewing = -1
-	if k.renewals != nil {
-		cost.Renewing = total(seen.Spans).Seconds() / watched
-	}
-	cost.Meanwhile = k.probe(ctx, length, k.renewals)
-	cost.Seconds = length.Seconds()
-	if err := json.NewEncoder(os.Stdout).Encode(cost); err != nil {
-		return err
-	}
-	_ = leases // held until here; the keys expire, or end with the server
-	return nil
+	mu    sync.Mutex
+	spans []span
+	keys  int // renewed
 }
 
-// probing is how long the cost of a lock is measured before there are keys.
-const probing = 2 * time.Second
+// Open puts a session of its own in between.
+func (r *renewals) Open(id string, events func(store.Event)) (store.Session, error) {
+	s, err := r.Store.Open(id, events)
+	return &watchedSession{s, r}, err
+}
+
+type watchedSession struct {
+	store.Session
+
+	renewals *renewals
+}
+
+func (s *watchedSession) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
+	begin := time.Now()
+	replies := s.Session.Renew(ctx, batch)
+	r := s.renewals
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spans = append(r.spans, span{begin, time.Now()})
+	for i := range replies {
+		if replies[i].Err == nil {
+			r.keys++
+		}
+	}
+	return replies
+}
+
+// reset returns when renewals were under way, in order and disjoint, and for how many keys. It counts anew.
+func (r *renewals) reset() (merged []span, keys int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slices.SortFunc(r.spans, func(a, b span) int { return a.Begin.Compare(b.Begin) })
+	for _, s := range r.spans {
+		if last := len(merged) - 1; last >= 0 && !s.Begin.After(merged[last].End) {
+			merged[last].End = slices.MaxFunc([]time.Time{merged[last].End, s.End}, time.Time.Compare)
+		} else {
+			merged = append(merged, s)
+		}
+	}
+	keys = r.keys
+	r.spans, r.keys = nil, 0
+	return merged, keys
+}

@@ -15,9 +15,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/asynclock/asynclock-go/internal/proc"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
 // A jvm is the process of the peers in Java: see java/src. It speaks the line protocol of
@@ -25,51 +25,40 @@ import (
 type jvm struct {
 	process  *proc.Process
 	in       io.Writer
-	complain bytes.Buffer  // what it wrote to stderr, to be read when over is closed
-	over     chan struct{} // closed when the process is gone
-
-	mu      sync.Mutex
-	answers map[string]chan string // by the id of a command
-	last    int
+	lines    chan string  // its answers; closed when the process is gone
+	complain bytes.Buffer // what it wrote to stderr, to be read when lines is closed
+	last     int
 }
 
 // startJVM builds the program with Maven and starts it. The compiler is not held back, as it is in
 // tests: what is measured runs warm.
-func startJVM(ctx context.Context) (*jvm, error) {
-	build := exec.CommandContext(ctx, "mvn", "-B", "-q", "-ntp", "-Dstyle.color=never", "package")
+func startJVM(ctx context.Context, all *ends) *jvm {
+	mvn := must(exec.LookPath("mvn"))
+	build := exec.CommandContext(ctx, mvn, "-B", "-q", "-ntp", "-Dstyle.color=never", "package")
 	build.Dir = "java"
 	if said, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("mvn package in bench/java: %w: %s", err, lastLine(said))
+		check(fmt.Errorf("mvn package in bench/java: %w: %s", err, lastLine(said)))
 	}
 	cmd := exec.Command("java", "-Xmx1g", "-XX:+UseParallelGC", "-jar", filepath.Join("java", "target", "peer.jar"))
-	j := &jvm{over: make(chan struct{}), answers: make(map[string]chan string)}
+	j := &jvm{lines: make(chan string)}
 	cmd.Stderr = &j.complain
-	in, err := cmd.StdinPipe() // closed when the process has ended
-	if err != nil {
-		return nil, err
-	}
-	j.in = in
+	j.in = must(cmd.StdinPipe()) // closed when the process has ended
 	out, theirs, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
+	check(err)
 	cmd.Stdout = theirs
-	ready := j.expect("ready")
 	j.process, err = proc.Start(cmd)
 	_ = theirs.Close() // the process has its own
-	if err != nil {
-		return nil, errors.Join(err, out.Close())
-	}
-	go j.listen(out) // ends with the process
-	select {
-	case <-ready:
-		return j, nil
-	case <-j.over:
-		return nil, fmt.Errorf("the JVM ended at once: %s", lastLine(j.complain.Bytes()))
-	case <-ctx.Done():
-		j.stop()
-		return nil, ctx.Err()
-	}
+	check(err)
+	go j.listen(out) // ends with the process, and with lines, which the end below reads
+	all.after(func(context.Context) error {
+		_ = j.process.Kill() // fails only if it has ended
+		for range j.lines {
+			continue
+		}
+		return nil
+	})
+	must(j.answer(ctx, "ready"))
+	return j
 }
 
 func lastLine(said []byte) string {
@@ -77,44 +66,38 @@ func lastLine(said []byte) string {
 	return lines[len(lines)-1]
 }
 
-func (j *jvm) stop() {
-	_ = j.process.Kill() // fails only if it has ended
-	<-j.over
-}
-
-// listen passes each answer on to whoever waits for it.
+// listen passes on what the process says.
 func (j *jvm) listen(out io.ReadCloser) {
-	defer close(j.over)
-	in := bufio.NewReader(out)
-	for {
+	for in := bufio.NewReader(out); ; {
 		line, err := in.ReadString('\n')
 		if err != nil {
 			break
 		}
-		id, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		j.mu.Lock()
-		answer := j.answers[id]
-		delete(j.answers, id)
-		j.mu.Unlock()
-		if answer != nil {
-			answer <- rest
-		}
+		j.lines <- strings.TrimSpace(line)
 	}
 	_ = out.Close() // nothing more comes
 	<-j.process.Ended()
+	close(j.lines)
 }
 
-func (j *jvm) expect(id string) <-chan string {
-	answer := make(chan string, 1)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.answers[id] = answer
-	return answer
+// answer waits for the answer to a command. Those to earlier ones, which nobody waited for, do not count.
+func (j *jvm) answer(ctx context.Context, id string) (string, error) {
+	for {
+		select {
+		case line, open := <-j.lines:
+			if !open {
+				return "", fmt.Errorf("the JVM has ended: %s", lastLine(j.complain.Bytes()))
+			}
+			if to, text, _ := strings.Cut(line, " "); to == id {
+				return text, nil
+			}
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
 }
 
 func (j *jvm) next() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.last++
 	return strconv.Itoa(j.last)
 }
@@ -126,18 +109,14 @@ func (j *jvm) say(ctx context.Context, handle, verb string, arguments ...string)
 	for _, a := range arguments {
 		words = append(words, url.QueryEscape(a))
 	}
-	answer := j.expect(id)
 	if _, err := fmt.Fprintln(j.in, strings.Join(words, " ")); err != nil {
 		return "", fmt.Errorf("the JVM does not listen: %w", err)
 	}
-	select {
-	case text := <-answer:
-		return parseAnswer(text)
-	case <-j.over:
-		return "", fmt.Errorf("the JVM has ended: %s", lastLine(j.complain.Bytes()))
-	case <-ctx.Done():
-		return "", ctx.Err()
+	text, err := j.answer(ctx, id)
+	if err != nil {
+		return "", err
 	}
+	return parseAnswer(text)
 }
 
 func parseAnswer(text string) (string, error) {
@@ -152,45 +131,61 @@ func parseAnswer(text string) (string, error) {
 	return value, nil
 }
 
-// A javaPeer is one contestant in the JVM.
+// A javaPeer is a peer in the JVM.
 type javaPeer struct {
 	jvm    *jvm
 	handle string
 	key    string
 }
 
-// openJava opens a recipe, by clients that connect to these addresses.
-func openJava(ctx context.Context, j *jvm, redis, zooKeeper, recipe, key string) (*javaPeer, error) {
-	p := &javaPeer{j, "peer" + j.next(), key}
-	_, err := j.say(ctx, p.handle, "open", redis, zooKeeper, recipe)
-	return p, err
-}
+// javaPeer opens the recipe of the stage's peer, by clients that connect to the world's servers.
+func (s *stage) javaPeer(ctx context.Context) *javaPeer { return s.javaBeside(ctx, s.redis, "") }
 
-func (p *javaPeer) close(ctx context.Context) error {
-	_, err := p.jvm.say(ctx, p.handle, "close")
-	return err
+// javaBeside opens another one, for a key of its own, with another address of Redis.
+func (s *stage) javaBeside(ctx context.Context, redis, suffix string) *javaPeer {
+	p := &javaPeer{s.java, "peer" + s.java.next(), s.key + suffix}
+	must(s.java.say(ctx, p.handle, "open", redis, s.zooKeeper, s.peer.recipe))
+	s.after(func(ctx context.Context) error {
+		_, err := p.jvm.say(ctx, p.handle, "close")
+		return err
+	})
+	return p
 }
 
 // ask has the peer do something, and returns the numbers that it answers.
-func (p *javaPeer) ask(ctx context.Context, verb string, arguments ...int) ([]float64, error) {
+func (p *javaPeer) ask(ctx context.Context, verb string, arguments ...int) []float64 {
 	words := []string{p.key}
 	for _, a := range arguments {
 		words = append(words, strconv.Itoa(a))
 	}
-	text, err := p.jvm.say(ctx, p.handle, verb, words...)
-	if err != nil {
-		return nil, err
-	}
-	return parseNumbers(text)
+	return parseNumbers(must(p.jvm.say(ctx, p.handle, verb, words...)))
 }
 
-func parseNumbers(text string) (numbers []float64, err error) {
+func parseNumbers(text string) (numbers []float64) {
 	for word := range strings.FieldsSeq(text) {
-		v, err := strconv.ParseFloat(word, 64)
-		if err != nil {
-			return nil, err
-		}
-		numbers = append(numbers, v)
+		numbers = append(numbers, must(strconv.ParseFloat(word, 64)))
 	}
-	return numbers, nil
+	return numbers
+}
+
+// javaVersions names the JVM, the libraries in it, and ZooKeeper, as far as they are there.
+func javaVersions(ctx context.Context, w world) (versions []string) {
+	if w.java != nil {
+		said, err := exec.CommandContext(ctx, "java", "-version").CombinedOutput()
+		if first, _, _ := strings.Cut(string(said), "\n"); err == nil {
+			versions = append(versions, first)
+		}
+		for _, name := range []string{"redisson", "curator-recipes"} {
+			if jars, _ := filepath.Glob(filepath.Join("java", "target", "lib", name+"-*.jar")); len(jars) > 0 { // the pattern is right
+				versions = append(versions, strings.TrimSuffix(filepath.Base(jars[0]), ".jar"))
+			}
+		}
+	}
+	if w.zooKeeper == "" {
+		return versions
+	}
+	if version, err := servers.ZooKeeperVersion(ctx, w.zooKeeper); err == nil {
+		versions = append(versions, "ZooKeeper "+version)
+	}
+	return versions
 }

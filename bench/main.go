@@ -9,28 +9,28 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 )
+
+type flags struct {
+	short, families, simulate, redraw bool
+	rounds                            int
+	only, among, out, child           string
+}
 
 func main() {
 	var f flags
 	flag.BoolVar(&f.short, "short", false, "a minute's run, to see that everything works")
 	flag.StringVar(&f.only, "only", "", "measure only workloads whose name contains this")
 	flag.StringVar(&f.among, "among", "", "measure only peers whose name contains one of these, separated by commas")
-	flag.StringVar(&f.out, "out", "", "write report.md, results.json and charts into this directory")
+	flag.IntVar(&f.rounds, "rounds", 0, "how many instead of twenty, or of five with -families")
+	flag.StringVar(&f.out, "out", "", "write the report, its figures and charts into this directory")
+	flag.BoolVar(&f.families, "families", false, "instead: read-write locks, semaphores, several keys and elections beside peers")
 	flag.BoolVar(&f.simulate, "simulate", false, "instead: what larger deployments would do, by simulation, for docs/performance.md")
 	flag.BoolVar(&f.redraw, "redraw", false, "instead: write report.md and the charts in -out again, from its results.json")
-	flag.BoolVar(&f.families, "families", false, "instead: read-write locks, semaphores, several keys and elections beside peers; with -short, -only and -out")
-	flag.IntVar(&f.rounds, "rounds", 0, "with -families: how many instead of five")
-	flag.StringVar(&f.child, "child", "", "used by the program itself, as are the flags below: taker, keeper, orders or renewer")
-	flag.StringVar(&f.peer, "peer", "", "with -child: whose lock")
-	flag.StringVar(&f.redis, "redis", "", "with -child: the server's address")
-	flag.StringVar(&f.etcd, "etcd", "", "with -child: the server's address")
-	flag.DurationVar(&f.ttl, "ttl", usualTTL, "with -child: of the locks")
-	flag.IntVar(&f.keys, "keys", 0, "with -child: how many to hold")
+	flag.StringVar(&f.child, "child", "", "used by the program itself")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
@@ -39,10 +39,8 @@ func main() {
 		err = simulate(os.Stdout)
 	case f.redraw:
 		err = redraw(f.out)
-	case f.families:
-		err = compareFamilies(ctx, f)
 	case f.child != "":
-		err = runChild(ctx, f)
+		err = runChild(ctx, f.child)
 	default:
 		err = run(ctx, f)
 	}
@@ -53,59 +51,55 @@ func main() {
 	}
 }
 
-type flags struct {
-	short, simulate  bool
-	redraw           bool
-	families         bool
-	rounds           int
-	only, among, out string
-	child, peer      string
-	redis, etcd      string
-	ttl              time.Duration
-	keys             int
-}
-
-// among returns the peers whose names contain one of the parts of a list.
-func among(all []peer, list string) []peer {
-	return slices.DeleteFunc(all, func(p peer) bool {
-		return !slices.ContainsFunc(strings.Split(list, ","), func(part string) bool { return strings.Contains(p.name, part) })
-	})
-}
-
+// run measures the workloads of a plan and reports.
 func run(ctx context.Context, f flags) error {
-	size := full
-	if f.short {
-		size = short
-	}
-	loads := plan(size, f.only)
+	loads, size := planFor(f)
 	if len(loads) == 0 {
-		return fmt.Errorf("no workload's name contains %q", f.only)
+		return fmt.Errorf("no workload's name contains %q, or none has a peer whose name contains %q", f.only, f.among)
 	}
-	w := world{ttl: usualTTL, short: f.short}
-	redis, stopRedis, err := startRedis(ctx)
+	load := firstLine("/proc/loadavg") // before the servers start
+	w, stop, err := openWorld(ctx, f.short, f.families)
 	if err != nil {
 		return err
 	}
-	defer stopRedis()
-	etcd, why, stopEtcd, err := startEtcd(ctx)
-	if err != nil {
+	defer stop()
+	var r *report
+	if err := catch(func() { r = newReport(ctx, w, f, size, load) }); err != nil {
 		return err
 	}
-	defer stopEtcd()
-	w.redis, w.etcd = redis, etcd
-
-	r, err := newReport(ctx, w, size, why)
-	if err != nil {
-		return err
-	}
-	say := newProgress()
+	start := time.Now()
 	for _, load := range loads {
-		res, err := measure(ctx, say, w, load, among(peers(w), f.among))
+		fmt.Fprintf(os.Stderr, "%v  %s\n", time.Since(start).Round(time.Second), load.name)
+		res, err := measure(ctx, w, load)
 		if err != nil {
 			return err
 		}
 		r.Results = append(r.Results, res)
 	}
-	say.done()
-	return errors.Join(r.print(os.Stdout), r.write(f.out), r.failed())
+	r.took = time.Since(start)
+	_, err = fmt.Print(r.markdown())
+	return errors.Join(err, r.write(f.out), r.failed())
+}
+
+// planFor returns the workloads that the flags select.
+func planFor(f flags) (loads []workload, size sizes) {
+	plan, size := mutexes, full
+	switch {
+	case f.families && f.short:
+		plan, size = families, shortFamilies
+	case f.families:
+		plan, size = families, fullFamilies
+	case f.short:
+		size = short
+	}
+	if f.rounds > 0 {
+		size.rounds = f.rounds
+	}
+	for _, load := range plan(size) {
+		load.peers = among(load.peers, f.among)
+		if strings.Contains(load.name, f.only) && len(load.peers) > 0 {
+			loads = append(loads, load)
+		}
+	}
+	return loads, size
 }

@@ -7,8 +7,13 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+)
 
-	"github.com/asynclock/asynclock-go/asynclock"
+// These are the peers of a pipeline.
+const (
+	oneByOne       = "Lock, work, Unlock"
+	lockWithUnlock = "next Lock with Unlock"
+	lockAhead      = "next Lock before work"
 )
 
 // pipeline is one worker that does one short job after another, each under a key of its own. It
@@ -22,42 +27,30 @@ func pipeline(size sizes, off time.Duration) workload {
 	return workload{
 		name: name, title: title,
 		metrics: []metric{{"rate", "jobs/s", true}},
-		rounds:  size.rounds,
-		base:    "Lock, work, Unlock",
+		base:    oneByOne,
 		peers: []peer{
-			{name: "Lock, work, Unlock", setting: "asynclock, one thing after the other", open: asynclockPeer.open},
-			{name: "next Lock with Unlock", setting: "asynclock, LockChan of the next job's key and UnlockChan of this one's at once", open: asynclockPeer.open},
-			{name: "next Lock before work", setting: "asynclock, LockChan of the next job's key before this one is worked on", open: asynclockPeer.open},
+			{name: oneByOne, setting: "asynclock, one thing after the other", is: traits{own: true}},
+			{name: lockWithUnlock, setting: "asynclock, LockChan of the next job's key and UnlockChan of this one's at once", is: traits{own: true}},
+			{name: lockAhead, setting: "asynclock, LockChan of the next job's key before this one is worked on", is: traits{own: true}},
 		},
-		prepare: func(ctx context.Context, w world, p peer) (runner, error) {
+		prepare: func(_ context.Context, s *stage) round {
 			if off > 0 {
-				w.dial = far(off)
+				s.dial = far(off)
 			}
-			c, err := openAsynclock(w)
-			if err != nil {
-				return nil, err
+			c := openAsynclock(s.world)
+			s.after(c.close)
+			return func(ctx context.Context) []float64 {
+				start, done := time.Now(), 0
+				if s.peer.name == oneByOne {
+					done = c.jobsOneByOne(ctx, size.window)
+				} else {
+					done = c.jobsInAdvance(ctx, size.window, s.peer.name == lockAhead)
+				}
+				return []float64{float64(done) / time.Since(start).Seconds()}
 			}
-			run := map[string]func(context.Context, *asynclock.Client, time.Duration) (int, error){
-				"Lock, work, Unlock": oneByOne, "next Lock with Unlock": lockWithUnlock, "next Lock before work": lockAhead,
-			}[p.name]
-			return &jobs{c, size.window, run}, nil
 		},
 	}
 }
-
-type jobs struct {
-	client *asynclockClient
-	window time.Duration
-	run    func(ctx context.Context, locks *asynclock.Client, window time.Duration) (done int, err error)
-}
-
-func (j *jobs) round(ctx context.Context) ([]float64, error) {
-	start := time.Now()
-	done, err := j.run(ctx, j.client.locks, j.window)
-	return []float64{float64(done) / time.Since(start).Seconds()}, err
-}
-
-func (j *jobs) close(ctx context.Context) error { return j.client.close(ctx) }
 
 func jobKey(n int) string { return "bench:job:" + strconv.Itoa(n) }
 
@@ -67,74 +60,35 @@ func work() {
 	}
 }
 
-func oneByOne(ctx context.Context, locks *asynclock.Client, window time.Duration) (done int, err error) {
+func (c *client) jobsOneByOne(ctx context.Context, window time.Duration) (done int) {
 	for start := time.Now(); time.Since(start) < window; done++ {
-		lease, err := locks.Lock(ctx, jobKey(done))
-		if err != nil {
-			return done, err
-		}
+		lease := must(c.locks.Lock(ctx, jobKey(done)))
 		work()
-		if err := lease.Unlock(ctx); err != nil {
-			return done, err
-		}
+		check(lease.Unlock(ctx))
 	}
-	return done, nil
+	return done
 }
 
-// lockWithUnlock holds no key before its job begins.
-func lockWithUnlock(ctx context.Context, locks *asynclock.Client, window time.Duration) (done int, err error) {
-	var unlocked <-chan error
-	next := locks.LockChan(ctx, jobKey(0))
+// jobsInAdvance requests the next job's key when a job's key is given back, or ahead of the work. It
+// holds two keys then.
+func (c *client) jobsInAdvance(ctx context.Context, window time.Duration, ahead bool) (done int) {
+	unlocked := make(<-chan error)
+	next := c.locks.LockChan(ctx, jobKey(0))
 	for start := time.Now(); time.Since(start) < window; done++ {
-		lease, err := (<-next).Lease()
-		if err != nil {
-			return done, err
+		lease := must((<-next).Lease())
+		if done > 0 {
+			check(<-unlocked)
 		}
-		if err := outcomeOf(unlocked); err != nil {
-			return done, err
+		if ahead {
+			next = c.locks.LockChan(ctx, jobKey(done+1))
 		}
 		work()
 		unlocked = lease.UnlockChan(ctx)
-		next = locks.LockChan(ctx, jobKey(done+1))
-	}
-	return done, finish(ctx, next, unlocked)
-}
-
-// lockAhead holds the next key for the duration of the present job.
-func lockAhead(ctx context.Context, locks *asynclock.Client, window time.Duration) (done int, err error) {
-	var unlocked <-chan error
-	next := locks.LockChan(ctx, jobKey(0))
-	for start := time.Now(); time.Since(start) < window; done++ {
-		lease, err := (<-next).Lease()
-		if err != nil {
-			return done, err
+		if !ahead {
+			next = c.locks.LockChan(ctx, jobKey(done+1))
 		}
-		if err := outcomeOf(unlocked); err != nil {
-			return done, err
-		}
-		next = locks.LockChan(ctx, jobKey(done+1))
-		work()
-		unlocked = lease.UnlockChan(ctx)
 	}
-	return done, finish(ctx, next, unlocked)
-}
-
-// outcomeOf waits for an unlock, if there is one.
-func outcomeOf(unlocked <-chan error) error {
-	if unlocked == nil {
-		return nil
-	}
-	return <-unlocked
-}
-
-// finish ends the requests for a job that is no longer done.
-func finish(ctx context.Context, next <-chan asynclock.Result, unlocked <-chan error) error {
-	lease, err := (<-next).Lease()
-	if err != nil {
-		return err
-	}
-	if err := lease.Unlock(ctx); err != nil {
-		return err
-	}
-	return outcomeOf(unlocked)
+	check(must((<-next).Lease()).Unlock(ctx)) // a job that is no longer done
+	check(<-unlocked)
+	return done
 }

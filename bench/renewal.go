@@ -3,19 +3,21 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
-	"os"
 	"strconv"
-	"sync"
 	"time"
 )
 
+// These are the peers of renewing.
+const (
+	oneServer  = "one server"
+	threeNodes = "Cluster of three"
+)
+
 // renewing measures the effect of a round of renewals of many leases on other locks. One process
-// holds the keys; this one locks and unlocks other keys meanwhile.
+// holds the keys, a new one each round; this one locks and unlocks other keys meanwhile.
 func renewing(size sizes) workload {
 	return workload{
 		name:  "renewal round",
@@ -34,157 +36,63 @@ func renewing(size sizes) workload {
 		rounds: size.heldRounds,
 		base:   oneServer,
 		peers: []peer{
-			{name: oneServer, setting: "asynclock, no options but the TTL"},
-			{name: threeNodes, setting: "the same, in a Redis Cluster of three masters"},
+			{name: oneServer, setting: "asynclock, no options but the TTL", is: traits{own: true}},
+			{name: threeNodes, setting: "the same, in a Redis Cluster of three masters", is: traits{own: true}},
 		},
-		prepare: func(ctx context.Context, w world, p peer) (runner, error) {
-			stop := func() {}
-			if p.name == threeNodes {
-				var err error
-				if w.redis, stop, err = startCluster(ctx); err != nil {
-					return nil, err
-				}
+		prepare: func(ctx context.Context, s *stage) round {
+			if s.peer.name == threeNodes {
+				s.redis = startCluster(ctx, &s.ends)
 			}
-			probe, err := openAsynclock(w)
-			if err != nil {
-				stop()
-				return nil, err
+			probe := openAsynclock(s.world)
+			s.after(probe.close)
+			s.ttl = size.renewedTTL
+			return func(ctx context.Context) []float64 {
+				acquaint(ctx, probe.lock)
+				return s.beside(ctx, size.renewed, probe.lock)
 			}
-			w.ttl = size.renewedTTL
-			return &renewalRounds{world: w, keys: size.renewed, probe: probe, stop: stop}, nil
 		},
 		cold:  true,
 		limit: 30*time.Second + size.renewedTTL + time.Duration(size.renewed)*time.Millisecond/2,
 	}
 }
 
-const (
-	oneServer  = "one server"
-	threeNodes = "Cluster of three"
-)
-
-// renewalRounds locks beside a process that holds keys, a new one each round.
-type renewalRounds struct {
-	world world
-	keys  int
-	probe *asynclockClient
-	stop  func()
-}
-
-func (r *renewalRounds) round(ctx context.Context) ([]float64, error) {
-	if err := r.acquaint(ctx); err != nil {
-		return nil, err
-	}
-	process, err := again(ctx, "renewer", asynclockPeer, r.world, r.keys)
-	if err != nil {
-		return nil, err
-	}
-	out, err := process.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := process.Start(); err != nil {
-		return nil, err
-	}
-	said, locks, err := r.watch(ctx, bufio.NewReader(out))
-	if failed := process.Wait(); err == nil {
-		err = failed
-	}
-	if err != nil {
-		return nil, err
-	}
-	return said.rowBeside(locks), nil
-}
-
 // acquaint uses every bucket of keys, with the usual TTL. On a server that was just started, this
 // waits until no earlier grant can be left. With the TTL of the keys it would wait for that TTL.
-func (r *renewalRounds) acquaint(ctx context.Context) error {
+func acquaint(ctx context.Context, lock locker) {
 	const enough = 4000 // random keys, enough to reach all 256 buckets
-	h := holding{worker: r.probe, key: "bench:acquaint:"}
-	locks, err := h.take(ctx, enough)
-	var unlocking sync.WaitGroup
-	for _, l := range locks {
-		if l != nil {
-			unlocking.Go(func() { _ = l.Unlock(ctx) })
-		}
-	}
-	unlocking.Wait()
-	return err
+	h := holding{lock: lock, key: "bench:acquaint:"}
+	leases := h.take(ctx, enough)
+	together(enough, func(i int) { check(leases[i].Unlock(ctx)) })
 }
 
-// watch locks from the moment when all keys are held until their process sends its report.
-func (r *renewalRounds) watch(ctx context.Context, from *bufio.Reader) (said upkeep, locks []probed, err error) {
-	if _, err := from.ReadString('\n'); err != nil {
-		return said, nil, fmt.Errorf("renewer: %w", err)
-	}
-	probing, stop := context.WithCancel(ctx)
-	defer stop()
-	failed := make(chan error, 1)
-	go func() { // ends with probing; failed is read below
-		var err error
-		locks, err = r.lock(probing)
-		failed <- err
-	}()
-	line, err := from.ReadBytes('\n')
-	stop()
-	if err2 := <-failed; err == nil {
-		err = err2
-	}
-	if err == nil {
-		err = json.Unmarshal(line, &said)
-	}
-	return said, locks, err
+// besideKey is one of some keys on all nodes.
+func besideKey(n int) string { return "bench:beside:" + strconv.Itoa(n%97) }
+
+// beside locks from the moment when all keys are held until their process sends its report.
+func (s *stage) beside(ctx context.Context, keys int, lock locker) (values []float64) {
+	s.visit(ctx, "renewer", asynclockPeer, keys, func(c *child) {
+		var ready string
+		c.hear(&ready)
+		probing, stop := context.WithCancel(ctx)
+		defer stop()
+		var locks []probed
+		wait := beside(func() { locks = probe(probing, lock, time.Millisecond, besideKey) })
+		var said upkeep
+		err := catch(func() { c.hear(&said) })
+		stop()
+		wait()
+		check(err)
+		values = said.rowBeside(locks)
+	})
+	return values
 }
 
-// A probed lock was taken and given back in a span, and was held at one moment of it.
-type probed struct {
-	span
-	Locked time.Time
-}
-
-// lock locks and unlocks one key after another, one each millisecond, until ctx ends.
-func (r *renewalRounds) lock(ctx context.Context) (locks []probed, err error) {
-	const others = 97 // keys on all nodes
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for n := 0; ; n++ {
-		select {
-		case <-ctx.Done():
-			return locks, nil
-		case <-tick.C:
-		}
-		begin := time.Now()
-		l, err := r.probe.lock(context.WithoutCancel(ctx), "bench:beside:"+strconv.Itoa(n%others))
-		locked := time.Now()
-		if err == nil {
-			err = l.Unlock(context.WithoutCancel(ctx))
-		}
-		if err != nil {
-			return nil, err
-		}
-		locks = append(locks, probed{span{begin, time.Now()}, locked})
-	}
-}
-
-func (r *renewalRounds) close(ctx context.Context) error {
-	defer r.stop()
-	return r.probe.close(ctx)
-}
-
-// rowBeside divides the locks into those with and without a renewal under way meanwhile.
+// rowBeside compares the locks without a renewal under way meanwhile, and those with one.
 func (u upkeep) rowBeside(locks []probed) []float64 {
-	var between, meanwhile, alone, aloneMeanwhile []float64
-	for _, l := range locks {
-		took, locking := micros(l.End.Sub(l.Begin)), micros(l.Locked.Sub(l.Begin))
-		if l.meets(u.Spans) {
-			meanwhile, aloneMeanwhile = append(meanwhile, took), append(aloneMeanwhile, locking)
-		} else {
-			between, alone = append(between, took), append(alone, locking)
-		}
-	}
-	delay := quantiles(aloneMeanwhile, 0.99)[0] - quantiles(alone, 0.99)[0]
-	b, m := quantiles(between, 0.5, 0.99), quantiles(meanwhile, 0.5, 0.99)
-	perRenewal, perCommand := math.NaN(), math.NaN()
+	between, meanwhile := split(locks, u.Spans)
+	b, m := quantiles(each(between, probed.pair), 0.5, 0.99), quantiles(each(meanwhile, probed.pair), 0.5, 0.99)
+	delay := quantiles(each(meanwhile, probed.alone), 0.99)[0] - quantiles(each(between, probed.alone), 0.99)[0]
+	perRenewal, perCommand := notMeasured, notMeasured
 	if u.Renewals > 0 {
 		perRenewal, perCommand = float64(u.Keys)/float64(u.Renewals), float64(u.Keys)/float64(u.Commands)
 	}
@@ -193,25 +101,12 @@ func (u upkeep) rowBeside(locks []probed) []float64 {
 
 // renew does the work of the process that holds the keys of a renewal round. It reports when it has
 // the keys. After a third of the TTL, in which each key is renewed once, it reports its work.
-func renew(ctx context.Context, w world, keys int) error {
-	k, err := newHolding(ctx, asynclockPeer, w)
-	if err != nil {
-		return err
-	}
-	leases, err := k.take(ctx, keys)
-	if err != nil {
-		return err
-	}
-	fmt.Println("held")
-	said, err := k.watch(ctx, w.ttl/3)
-	if err != nil {
-		return err
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(said); err != nil {
-		return err
-	}
+func renew(ctx context.Context, s *stage, keys int, _ *json.Decoder, out *json.Encoder) {
+	k := s.holding()
+	leases := k.take(ctx, keys)
+	check(out.Encode("held"))
+	check(out.Encode(k.watch(ctx, s.ttl/3)))
 	for _, l := range leases { // otherwise the next round would find them held
-		go func() { _ = l.Unlock(context.WithoutCancel(ctx)) }()
+		go func() { _ = l.Unlock(context.WithoutCancel(ctx)) }() // ends with the client
 	}
-	return k.worker.(*asynclockClient).close(ctx)
 }

@@ -3,10 +3,34 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
+	"time"
 )
+
+// notMeasured is the value of what has none.
+var notMeasured = math.NaN()
+
+// latencies are the metrics of what is timed one by one, as summarize returns them.
+var latencies = []metric{{Name: "p50", Unit: "µs"}, {Name: "p90", Unit: "µs"}, {Name: "p99", Unit: "µs"}}
+
+func summarize(times []float64) []float64 { return quantiles(times, 0.5, 0.9, 0.99) }
+
+// timed does something n times, and returns how long each took in µs.
+func timed(n int, do func(i int)) []float64 {
+	times := make([]float64, n)
+	for i := range times {
+		start := time.Now()
+		do(i)
+		times[i] = micros(time.Since(start))
+	}
+	return times
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // quantiles returns quantiles of values, which it sorts. Between two values it interpolates. The
 // median of three is the second of them. That of gonum's stat.Quantile is smaller.
@@ -14,7 +38,7 @@ func quantiles(values []float64, qs ...float64) []float64 {
 	slices.Sort(values)
 	out := make([]float64, len(qs))
 	for i, q := range qs {
-		out[i] = math.NaN()
+		out[i] = notMeasured
 		if last := len(values) - 1; last >= 0 {
 			below, part := math.Modf(q * float64(last))
 			at := int(below)
@@ -22,6 +46,40 @@ func quantiles(values []float64, qs ...float64) []float64 {
 		}
 	}
 	return out
+}
+
+// A row has the values of a round, a column for each metric. In JSON, null is what has no value.
+type row []float64
+
+// MarshalJSON implements json.Marshaler.
+func (r row) MarshalJSON() ([]byte, error) {
+	values := make([]*float64, len(r))
+	for i, v := range r {
+		values[i] = number(v)
+	}
+	return json.Marshal(values)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *row) UnmarshalJSON(data []byte) error {
+	var values []*float64
+	if err := json.Unmarshal(data, &values); err != nil {
+		return err
+	}
+	for _, v := range values {
+		if v == nil {
+			v = &notMeasured
+		}
+		*r = append(*r, *v)
+	}
+	return nil
+}
+
+func number(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
 }
 
 // A summary is a metric over all rounds: the median, and the quarters of the
@@ -35,10 +93,34 @@ type summary struct {
 // known reports whether there is a value.
 func (s summary) known() bool { return !math.IsNaN(s.Median) }
 
+// An outcome is the values of a peer.
+type outcome struct {
+	Peer    string              `json:"peer"`
+	Left    string              `json:"leftOut,omitempty"` // the reason why there are no rounds
+	Count   int                 `json:"rounds"`
+	Metrics map[string]*summary `json:"metrics,omitempty"` // this and the ratios follow from the rounds
+	OfFloor *float64            `json:"ratioToFloor,omitempty"`
+	OfBest  *float64            `json:"ratioToBestPeerOrBase,omitempty"`
+	Rounds  []row               `json:"values,omitempty"`
+	fault   error               // of this repository
+}
+
+// fail records that a peer could not continue, if there is an error. Its earlier rounds do not count,
+// because the defect may have affected them too.
+func (o *outcome) fail(round int, err error, p peer) {
+	if err == nil {
+		return
+	}
+	o.Rounds, o.Left = nil, fmt.Sprintf("failed in round %d: %v", round, err)
+	if p.is.own {
+		o.fault = fmt.Errorf("%s %s", o.Peer, o.Left)
+	}
+}
+
 // column returns one metric of all rounds, without the rounds that have no value.
 func (o outcome) column(metric int) (values []float64) {
-	for _, row := range o.Rounds {
-		if v := row[metric]; !math.IsNaN(v) {
+	for _, r := range o.Rounds {
+		if v := r[metric]; !math.IsNaN(v) {
 			values = append(values, v)
 		}
 	}
@@ -71,35 +153,60 @@ func (o outcome) ratio(other outcome, metric int) float64 {
 	return quantiles(ratios, 0.5)[0]
 }
 
+// A result is the outcome of a workload: for each peer, the values of each round.
+type result struct {
+	Workload string    `json:"workload"`
+	Title    string    `json:"title"`
+	Metrics  []metric  `json:"metrics"`
+	Base     string    `json:"comparedTo,omitempty"`
+	Peers    []outcome `json:"outcomes"`
+	load     workload
+}
+
+// derive completes the outcomes by what follows from their rounds.
+func (r result) derive() {
+	floor, _ := r.of(floorPeer.name)
+	best, _, _ := r.compareTo()
+	for i := range r.Peers {
+		o := &r.Peers[i]
+		if o.Count = len(o.Rounds); o.Count == 0 {
+			continue
+		}
+		o.Metrics = make(map[string]*summary)
+		for i, m := range r.Metrics {
+			if s := o.summary(i); s.known() {
+				o.Metrics[m.Name] = &s
+			}
+		}
+		o.OfFloor, o.OfBest = number(o.ratio(floor, 0)), number(o.ratio(best, 0))
+	}
+}
+
 // compareTo returns the row that others are compared to besides the floor, and its name.
 func (r result) compareTo() (o outcome, name string, ok bool) {
 	if r.Base != "" {
 		o, ok = r.of(r.Base)
 		return o, r.Base, ok
 	}
-	o, ok = r.bestPeer()
-	return o, "best peer", ok
+	o, ok = r.of(bestPeer)
+	return o, bestPeer, ok
 }
 
-// bestPeer returns the best peer except asynclock and the floor, by the first metric.
-func (r result) bestPeer() (best outcome, ok bool) {
+// bestPeer is the best of the peers by the first metric. Asynclock, its mutex and the floors are none.
+const bestPeer = "best peer"
+
+// of returns the outcome of a peer, or of the best one.
+func (r result) of(name string) (found outcome, ok bool) {
 	for _, o := range r.Peers {
-		s := o.summary(0)
-		if o.Peer == asynclockPeer.name || o.Peer == floorPeer.name || o.Peer == lowestFloorPeer.name || !s.known() {
-			continue
-		}
-		if !ok || s.Median != best.summary(0).Median && (s.Median > best.summary(0).Median) == r.Metrics[0].HigherIsBetter {
-			best, ok = o, true
+		switch {
+		case len(o.Rounds) == 0:
+		case o.Peer == name:
+			return o, true
+		case name == bestPeer && roleOf(o.Peer) == rolePeer && o.summary(0).known():
+			if s, best := o.summary(0).Median, found.summary(0).Median; !ok || s != best && (s > best) == r.Metrics[0].HigherIsBetter {
+				found, ok = o, true
+			}
 		}
 	}
-	return best, ok
-}
-
-// of returns a peer's outcome.
-func (r result) of(name string) (outcome, bool) {
-	i := slices.IndexFunc(r.Peers, func(o outcome) bool { return o.Peer == name })
-	if i < 0 || len(r.Peers[i].Rounds) == 0 {
-		return outcome{}, false
-	}
-	return r.Peers[i], true
+	return found, ok
 }

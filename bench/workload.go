@@ -5,7 +5,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -14,15 +17,24 @@ type workload struct {
 	name    string
 	title   string
 	metrics []metric // peers are compared by the first one
+	peers   []peer
+	prepare prepare
+	inJava  prepare // for peers there
 	rounds  int
-	peers   []peer // nil: those of the run
 	// leaveOut says why a peer does not take part; empty: it takes part.
 	leaveOut func(peer) string
-	prepare  func(ctx context.Context, w world, p peer) (runner, error)
 	cold     bool          // no round to warm up
 	limit    time.Duration // after this time a round hangs; 0: twenty seconds
 	base     string        // the row that others are compared to; empty: the floor and the best peer
+	targets  []target
+	absent   string // the peers that have no such thing, for the table
 }
+
+// A prepare makes a workload ready for the peer of a stage. It and the round may end by check.
+type prepare func(ctx context.Context, s *stage) round
+
+// A round runs the workload once and returns a value for each metric, or NaN if there is none.
+type round func(ctx context.Context) []float64
 
 // A metric is one number that a round yields.
 type metric struct {
@@ -32,109 +44,121 @@ type metric struct {
 	HigherIsBetter bool `json:"higherIsBetter"`
 }
 
-// A runner is a workload prepared for one peer.
-type runner interface {
-	// round runs the workload once and returns a value for each metric, or NaN if there is none.
-	round(ctx context.Context) ([]float64, error)
-	close(ctx context.Context) error
+// A stage is what a workload has for one peer.
+type stage struct {
+	world
+	ends
+
+	peer  peer
+	key   string // of this peer and workload; also a name of a node in ZooKeeper
+	round round
 }
 
-// A result is the outcome of a workload: for each peer, the values of each round.
-type result struct {
-	Workload string    `json:"workload"`
-	Title    string    `json:"title"`
-	Metrics  []metric  `json:"metrics"`
-	Peers    []outcome `json:"-"`
-	Base     string    `json:"comparedTo,omitempty"`
+// ends are what has to be done when something is over.
+type ends []func(context.Context) error
+
+// after adds an end. The last one comes first.
+func (e *ends) after(end func(context.Context) error) { *e = append(*e, end) }
+
+func (e *ends) close(ctx context.Context) (err error) {
+	for _, end := range slices.Backward(*e) {
+		err = errors.Join(err, end(ctx))
+	}
+	return err
 }
 
-type outcome struct {
-	Peer string
-	// Rounds has a row for each round and a column for each metric.
-	Rounds [][]float64
-	Left   string // the reason why there are no rounds
-	Failed bool   // whether the reason is a failure
+// life returns a context that ends with the stage.
+func (s *stage) life(ctx context.Context) context.Context {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.after(func(context.Context) error {
+		stop()
+		return nil
+	})
+	return ctx
 }
 
-// fail records that a peer could not continue. Its earlier rounds do not count, because the defect
-// may have affected them too.
-func (o *outcome) fail(round int, err error) {
-	o.Rounds, o.Failed = nil, true
-	o.Left = fmt.Sprintf("failed in round %d: %v", round, err)
-}
-
-// measure runs a workload for all peers: one round of each in turn, and each time another peer
+// measure runs a workload for its peers: one round of each in turn, and each time another peer
 // comes first. Other load of the machine then affects all of them. One round of each comes before,
 // to warm up.
-func measure(ctx context.Context, say *progress, w world, load workload, all []peer) (result, error) {
-	if load.peers != nil {
-		all = load.peers
-	}
-	res := result{Workload: load.name, Title: load.title, Metrics: load.metrics, Base: load.base}
-	runners := make([]runner, len(all))
+func measure(ctx context.Context, w world, load workload) (result, error) {
+	res := result{Workload: load.name, Title: load.title, Metrics: load.metrics, Base: load.base, load: load}
+	stages := make([]*stage, len(load.peers))
 	defer func() {
-		for _, r := range runners {
-			if r != nil {
-				_ = r.close(ctx) // the measured values are complete
-			}
+		for _, s := range stages {
+			ending, cancel := context.WithTimeout(ctx, 10*time.Second)
+			_ = s.close(ending) // the measured values are complete
+			cancel()
 		}
 	}()
-	for i, p := range all {
-		res.Peers = append(res.Peers, outcome{Peer: p.name})
-		if load.leaveOut != nil {
-			if res.Peers[i].Left = load.leaveOut(p); res.Peers[i].Left != "" {
-				continue
-			}
+	for i, p := range load.peers {
+		stages[i] = &stage{world: w, peer: p, key: strings.ReplaceAll("bench "+load.name+" "+p.name, " ", "-")}
+		res.Peers = append(res.Peers, outcome{Peer: p.name, Left: load.left(w, p)})
+		if res.Peers[i].Left == "" {
+			res.Peers[i].fail(0, load.open(ctx, stages[i]), p)
 		}
-		say.now(load.name, p.name, "opens", 0, load.rounds)
-		r, err := load.prepare(ctx, w, p)
-		if err != nil {
-			res.Peers[i].fail(0, err)
-			continue
-		}
-		runners[i] = r
 	}
 	first := 0 // round 0 does not count
 	if load.cold {
 		first = 1
 	}
 	for n := first; n <= load.rounds; n++ {
-		for j := range all {
-			i := (j + n) % len(all)
-			if runners[i] == nil || res.Peers[i].Left != "" {
+		for j := range stages {
+			i := (j + n) % len(stages)
+			o := &res.Peers[i]
+			if o.Left != "" {
 				continue
 			}
-			say.now(load.name, all[i].name, "round", n, load.rounds)
-			row, err := load.round(ctx, runners[i])
-			switch {
-			case ctx.Err() != nil:
+			values, err := load.run(ctx, stages[i].round)
+			if ctx.Err() != nil {
 				return res, ctx.Err()
-			case err != nil: // a failing peer is a result too
-				res.Peers[i].fail(n, err)
-			case n > 0:
-				res.Peers[i].Rounds = append(res.Peers[i].Rounds, row)
 			}
+			if err == nil && n > 0 {
+				o.Rounds = append(o.Rounds, values)
+			}
+			o.fail(n, err, stages[i].peer) // a failing peer is a result too
 			time.Sleep(pause)
 		}
 	}
 	return res, nil
 }
 
-// round runs one round and cuts it short if it hangs, as some peers do.
-func (load workload) round(ctx context.Context, r runner) ([]float64, error) {
-	limit := cmp.Or(load.limit, 20*time.Second)
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	row, err := r.round(ctx)
-	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("it hung: cut short after %v: %w", limit, err)
-	}
-	return row, err
-}
-
 // pause separates rounds, so that the remains of one (timers, garbage, a server's own work) do not
 // affect the next.
 const pause = 5 * time.Millisecond
+
+// left says why a peer does not take part.
+func (load *workload) left(w world, p peer) string {
+	if why := w.missing[p.needs]; why != "" {
+		return "not measured: " + why
+	}
+	if load.leaveOut != nil {
+		return load.leaveOut(p)
+	}
+	return ""
+}
+
+// open prepares the workload on a stage.
+func (load *workload) open(ctx context.Context, s *stage) error {
+	prepare := load.prepare
+	if s.peer.recipe != "" {
+		prepare = load.inJava
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(load.limit, time.Minute))
+	defer cancel()
+	return catch(func() { s.round = prepare(ctx, s) })
+}
+
+// run runs one round and cuts it short if it hangs, as some peers do.
+func (load *workload) run(ctx context.Context, one round) (values []float64, err error) {
+	limit := cmp.Or(load.limit, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err = catch(func() { values = one(ctx) })
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("it hung: cut short after %v: %w", limit, err)
+	}
+	return values, err
+}
 
 // only gives the reason why all peers without a trait do not take part in a workload.
 func only(reason string, does func(traits) bool) func(peer) string {
@@ -145,9 +169,3 @@ func only(reason string, does func(traits) bool) func(peer) string {
 		return reason
 	}
 }
-
-// measuresOnce is for workloads in which both floors would be the same.
-var measuresOnce = only("it is as the floor here", func(t traits) bool { return !t.lowest })
-
-// waits is for workloads in which peers wait for keys.
-var waits = only("it can't wait", func(t traits) bool { return !t.floor })

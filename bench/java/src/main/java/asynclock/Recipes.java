@@ -38,7 +38,6 @@ final class Recipes {
 
 	private static Recipe redisson(RedissonClient client, String name, String key) throws Exception {
 		return switch (name) {
-			case "redisson mutex" -> locking(client, client.getLock(key));
 			case "redisson read" -> locking(client, client.getReadWriteLock(key).readLock());
 			case "redisson write" -> locking(client, client.getReadWriteLock(key).writeLock());
 			case "redisson several 3" -> locking(client, client.getMultiLock(locks(client, key, 3)));

@@ -12,6 +12,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // results makes a result of rows, one per contestant and round.
@@ -20,7 +24,7 @@ func results(metrics []metric, rounds map[string][]float64) (r result) {
 	for name, values := range rounds {
 		o := outcome{Peer: name}
 		for _, v := range values {
-			o.Rounds = append(o.Rounds, []float64{v})
+			o.Rounds = append(o.Rounds, row{v})
 		}
 		r.Peers = append(r.Peers, o)
 	}
@@ -64,20 +68,20 @@ func TestTargets(t *testing.T) {
 		{
 			"the best peer is the fastest, and no floor", aTime,
 			target{of: bestPeer, limit: 1},
-			map[string][]float64{"asynclock": {12}, mutexName: {1}, redissonName: {10}, curatorName: {20}},
+			map[string][]float64{"asynclock": {12}, mutexName: {1}, redissonName: {10}, "Curator": {20}},
 			"1.2 ×: **not reached**",
 		},
 		{
 			"the best peer has the highest rate", aRate,
 			target{of: bestPeer, limit: 1},
-			map[string][]float64{"asynclock": {12}, localName: {100}, redissonName: {10}, curatorName: {8}},
+			map[string][]float64{"asynclock": {12}, localName: {100}, redissonName: {10}, "Curator": {8}},
 			"1.2 ×: reached",
 		},
 		{"without a value of ours", aTime, target{limit: 5}, map[string][]float64{mutexName: {1}}, "not measured"},
 		{"without a value of theirs", aTime, target{of: mutexName, limit: 5}, map[string][]float64{"asynclock": {1}}, "not measured"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.target.judge(results(tt.metrics, tt.rounds)).text(tt.target); got != tt.want {
+			if got := tt.target.judge(results(tt.metrics, tt.rounds)); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -119,10 +123,10 @@ func TestWaitsOfACrowd(t *testing.T) {
 func TestTheTableOfFamilies(t *testing.T) {
 	res := results(aTime, map[string][]float64{mutexName: {100}})
 	res.Workload, res.Title = "read alone", "a title"
-	res.Peers = append(res.Peers, outcome{Peer: asynclockPeer.name, Rounds: [][]float64{{110}}})
-	res.Peers = append(res.Peers, outcome{Peer: redissonName, Rounds: [][]float64{{220}}}, outcome{Peer: curatorName, Left: "not measured: no mvn"})
-	c := comparison{targets: []target{{of: mutexName, limit: 1.2}}, absent: "etcd has no such thing"}
-	r := &familyReport{rounds: 5, rows: []familyRow{{c, res}}}
+	res.Peers = append(res.Peers, outcome{Peer: asynclockPeer.name, Rounds: []row{{110}}})
+	res.Peers = append(res.Peers, outcome{Peer: redissonName, Rounds: []row{{220}}}, outcome{Peer: "Curator", Left: "not measured: no mvn"})
+	res.load = workload{targets: []target{{of: mutexName, limit: 1.2}}, absent: "etcd has no such thing"}
+	r := &report{families: true, rounds: 5, Results: []result{res}}
 	const want = "| read alone | p50 110 µs | Redisson: 220 µs (2 ×)<br/>Curator: not measured: no mvn<br/>etcd has no such thing " +
 		"| mutex: 100 µs | p50: at most 1.2 × mutex | 1.1 ×: reached |"
 	if got := r.markdown(); !strings.Contains(got, want) {
@@ -133,75 +137,93 @@ func TestTheTableOfFamilies(t *testing.T) {
 // A run beside much other work says so.
 func TestTheLoadBefore(t *testing.T) {
 	for load, want := range map[string]int{"0.50 9.00 9.00": 0, "2.00 9.00": 0, "2.01 0.00": 1, "": 0} {
-		r := &familyReport{machine: machine{Cores: 2}}
-		r.busy(load)
-		if len(r.notes) != want || r.machine.Load != load {
-			t.Errorf("load %q: got %d notes, want %d", load, len(r.notes), want)
+		r := &report{Machine: machine{Cores: 2, Load: load}}
+		r.busy()
+		if len(r.Notes) != want {
+			t.Errorf("load %q: got %d notes, want %d", load, len(r.Notes), want)
 		}
 	}
 }
 
 // A failure of asynclock or a floor fails the run, and that of a peer is only reported.
 func TestOnlyOwnFailuresFail(t *testing.T) {
-	of := func(name string) *familyReport {
-		o := outcome{Peer: name}
-		o.fail(1, errors.New("some failure"))
-		return &familyReport{rows: []familyRow{{result: result{Peers: []outcome{o}}}}}
+	of := func(p peer) *report {
+		o := outcome{Peer: p.name}
+		o.fail(1, errors.New("some failure"), p)
+		return &report{Results: []result{{Peers: []outcome{o}}}}
 	}
-	for _, name := range []string{asynclockPeer.name, mutexName, floorPeer.name} {
-		if of(name).failed() == nil {
-			t.Errorf("a failure of %s: got no error, want one", name)
+	for _, p := range []peer{asynclockPeer, ourMutex, floorPeer} {
+		if of(p).failed() == nil {
+			t.Errorf("a failure of %s: got no error, want one", p.name)
 		}
 	}
-	if err := of(redissonName).failed(); err != nil {
+	if err := of(redissonReader).failed(); err != nil {
 		t.Errorf("a failure of a peer: got %v, want no error", err)
 	}
 }
 
-// Every comparison has asynclock and a target of a metric that it has. Names of peers are unique in it.
+// Each family's workload has asynclock and a target of a metric that it has. Names of peers are unique in it.
 func TestThePlanOfFamilies(t *testing.T) {
 	names := make(map[string]bool)
-	for _, c := range familyPlan(fullFamilies, "") {
-		if names[c.name] {
-			t.Errorf("two are named %q", c.name)
+	for _, load := range families(fullFamilies) {
+		if names[load.name] {
+			t.Errorf("two are named %q", load.name)
 		}
-		names[c.name] = true
+		names[load.name] = true
 		peers := make(map[string]bool)
-		for _, one := range c.contestants {
-			if peers[one.name] {
-				t.Errorf("%s: two are named %q", c.name, one.name)
+		for _, p := range load.peers {
+			if peers[p.name] {
+				t.Errorf("%s: two are named %q", load.name, p.name)
 			}
-			peers[one.name] = true
-			if one.recipe != "" && c.inJava == nil {
-				t.Errorf("%s: nothing measures %s", c.name, one.name)
-			}
-		}
-		if !peers[asynclockPeer.name] || len(c.targets) == 0 || c.base != "" && !peers[c.base] {
-			t.Errorf("%s: has no asynclock, no target, or no base", c.name)
-		}
-		for _, goal := range c.targets {
-			if goal.metric >= len(c.metrics) || goal.of != "" && goal.of != bestPeer && !peers[goal.of] {
-				t.Errorf("%s: its target is about what it has not", c.name)
+			peers[p.name] = true
+			if p.recipe != "" && load.inJava == nil {
+				t.Errorf("%s: nothing measures %s", load.name, p.name)
 			}
 		}
-	}
-	if got := len(familyPlan(fullFamilies, "several")); got != 3 {
-		t.Errorf("those named several: got %d, want 3", got)
+		if !peers[asynclockPeer.name] || len(load.targets) == 0 || load.base != "" && !peers[load.base] {
+			t.Errorf("%s: has no asynclock, no target, or no base", load.name)
+		}
+		for _, goal := range load.targets {
+			if goal.metric >= len(load.metrics) || goal.of != "" && goal.of != bestPeer && !peers[goal.of] {
+				t.Errorf("%s: its target is about what it has not", load.name)
+			}
+		}
 	}
 }
 
-// A contestant whose server is not there is a row that says why. So is one that fails to open.
-func TestAMissingPeerIsARow(t *testing.T) {
-	a := arena{missing: map[string]string{"redisson": "no mvn"}}
-	c := comparison{
-		workload:    workload{name: "some", metrics: aTime, rounds: 1},
-		contestants: []contestant{inRedisson(redissonName, "read", ""), inCurator("read", ""), {peer: peer{name: asynclockPeer.name}}},
-		inJava:      func(context.Context, arena, string, string) (runner, error) { return nil, errors.New("no recipe") },
-		inGo: func(context.Context, arena, peer) (runner, error) {
-			return steps{func(context.Context) ([]float64, error) { return []float64{1}, nil }, func(context.Context) error { return nil }}, nil
-		},
+// The flags select workloads and peers of either plan.
+func TestThePlanForFlags(t *testing.T) {
+	for _, tt := range []struct {
+		flags        flags
+		loads, peers int // of the first workload
+	}{
+		{flags{only: "hot"}, 3, len(locks)},
+		{flags{only: "handoff", among: "red,etcd"}, 1, 3},
+		{flags{families: true, only: "several"}, 3, 4},
+		{flags{families: true, only: "several", among: "Curator"}, 2, 1},
+		{flags{only: "nothing"}, 0, 0},
+	} {
+		loads, _ := planFor(tt.flags)
+		if len(loads) != tt.loads || tt.loads > 0 && len(loads[0].peers) != tt.peers {
+			t.Errorf("%+v: got %v, want %d with %d peers", tt.flags, loads, tt.loads, tt.peers)
+		}
 	}
-	res, err := measure(t.Context(), newProgress(), world{}, c.on(a), nil)
+	if _, size := planFor(flags{rounds: 3}); size.rounds != 3 {
+		t.Errorf("got %d rounds, want 3", size.rounds)
+	}
+}
+
+// A peer whose server is not there is a row that says why. So is one that fails to open.
+func TestAMissingPeerIsARow(t *testing.T) {
+	load := workload{
+		name: "some", metrics: aTime, rounds: 1, peers: []peer{redissonReader, curatorReader, asynclockPeer},
+		inJava: func(context.Context, *stage) round {
+			check(errors.New("no recipe"))
+			return nil
+		},
+		prepare: func(context.Context, *stage) round { return func(context.Context) []float64 { return []float64{1} } },
+	}
+	res, err := measure(t.Context(), world{missing: map[string]string{"redisson": "no mvn"}}, load)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,26 +239,26 @@ func TestAMissingPeerIsARow(t *testing.T) {
 
 // Only scripts count, of all kinds.
 func TestTimeOfScripts(t *testing.T) {
-	got, err := parseScripts("# Commandstats\r\ncmdstat_get:calls=7,usec=70,usec_per_call=10.00\r\n" +
-		"cmdstat_evalsha:calls=2,usec=30,usec_per_call=15.00,rejected_calls=0\r\ncmdstat_eval:calls=1,usec=5,usec_per_call=5.00\r\n")
-	if want := (scriptTime{3, 35}); got != want || err != nil {
-		t.Errorf("got %v, %v; want %v", got, err, want)
+	got := scriptsOf(parseInfo("# Commandstats\r\ncmdstat_get:calls=7,usec=70,usec_per_call=10.00\r\n" +
+		"cmdstat_evalsha:calls=2,usec=30,usec_per_call=15.00,rejected_calls=0\r\ncmdstat_eval:calls=1,usec=5,usec_per_call=5.00\r\n"))
+	if want := (scriptTime{3, 35}); got != want {
+		t.Errorf("got %v, want %v", got, want)
 	}
-	if _, err := parseScripts("cmdstat_eval:calls=x"); err == nil {
+	if err := catch(func() { scriptsOf(parseInfo("cmdstat_eval:calls=x")) }); err == nil {
 		t.Error("what is no number: got no error")
 	}
 }
 
 // The commands of a handoff are counted from when everybody waits until there are enough times.
 func TestCommandsPerHandoff(t *testing.T) {
-	m := new(meter)
-	p := passes{meter: m, skipped: 2, times: make([]float64, 0, 3)}
+	sent := 0
+	p := passes{sent: func(...string) int { return sent }, skipped: 2, times: make([]float64, 0, 3)}
 	var more []bool
-	for _, commands := range []int64{10, 10, 2, 2, 5, 100} {
-		m.commands.Add(commands)
+	for _, commands := range []int{10, 10, 2, 2, 5, 100} {
+		sent += commands
 		more = append(more, p.took(time.Now()))
 	}
-	if got := p.commands(); got != 3 {
+	if got := p.perHandoff(); got != 3 {
 		t.Errorf("got %v commands per handoff, want 3", got)
 	}
 	for i, want := range []bool{true, true, true, true, false, false} {
@@ -248,26 +270,9 @@ func TestCommandsPerHandoff(t *testing.T) {
 
 // Commands by which clients come and go are not those of handoffs.
 func TestCommandsOfHandoffsInAnotherProcess(t *testing.T) {
-	m := new(meter)
-	got, err := perHandoff(10, m, func(passes int) error {
-		m.commands.Add(int64(100 + 3*passes))
-		return nil
-	})
-	if got != 3 || err != nil {
-		t.Errorf("got %v, %v, want 3", got, err)
-	}
-	failure := errors.New("the JVM has ended")
-	for fails := range 2 {
-		calls := 0
-		got, err := perHandoff(10, m, func(int) error {
-			if calls++; calls > fails {
-				return failure
-			}
-			return nil
-		})
-		if !math.IsNaN(got) || !errors.Is(err, failure) {
-			t.Errorf("call %d fails: got %v, %v, want its error", fails+1, got, err)
-		}
+	sent := 0
+	if got := perHandoff(10, func(...string) int { return sent }, func(passes int) { sent += 100 + 3*passes }); got != 3 {
+		t.Errorf("got %v, want 3", got)
 	}
 }
 
@@ -279,10 +284,10 @@ func TestAnswersOfJava(t *testing.T) {
 	if _, err := parseAnswer("error SomeException some+message"); err == nil || !strings.Contains(err.Error(), "some message") {
 		t.Errorf("an exception: got %v, want its message", err)
 	}
-	if got, err := parseNumbers("1.5 2"); len(got) != 2 || got[0] != 1.5 || err != nil {
-		t.Errorf("got %v, %v, want two numbers", got, err)
+	if got := parseNumbers("1.5 2"); len(got) != 2 || got[0] != 1.5 {
+		t.Errorf("got %v, want two numbers", got)
 	}
-	if _, err := parseNumbers("1.5 x"); err == nil {
+	if err := catch(func() { parseNumbers("1.5 x") }); err == nil {
 		t.Error("what is no number: got no error")
 	}
 }
@@ -294,11 +299,9 @@ func TestTheRelayCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = server.Close() }()
-	r, err := startRelay(server.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.address())
+	s := &stage{world: world{redis: server.Addr().String()}}
+	relay, m := s.startRelay()
+	client, err := new(net.Dialer).DialContext(t.Context(), "tcp", relay)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +311,7 @@ func TestTheRelayCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = far.Close() }()
-	const two = "*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"
+	const two = "*1\r\n$4\r\nPING\r\n*2\r\n$7\r\nEVALSHA\r\n$4\r\n*2\r\n\r\n"
 	if _, err := client.Write([]byte(two)); err != nil {
 		t.Fatal(err)
 	}
@@ -323,9 +326,11 @@ func TestTheRelayCounts(t *testing.T) {
 	if string(got) != two {
 		t.Errorf("the server got %q, want %q", got, two)
 	}
-	r.close()
-	if commands := r.meter.commands.Load(); commands != 2 {
-		t.Errorf("got %d commands, want 2", commands)
+	if err := s.close(t.Context()); err != nil {
+		t.Errorf("got %v of a relay that ends", err)
+	}
+	if commands, scripts := m.commands(), m.scripts(); commands != 2 || scripts != 1 {
+		t.Errorf("got %d commands and %d scripts, want 2 and 1", commands, scripts)
 	}
 	if _, err := client.Read(got); err == nil {
 		t.Error("the client's connection outlived the relay")
@@ -350,5 +355,58 @@ func TestAmounts(t *testing.T) {
 		if got := amount(v); got != want {
 			t.Errorf("%v: got %q, want %q", v, got, want)
 		}
+	}
+}
+
+// The cost of a release is no figure if other scripts ran at the same time.
+func TestReleasesAmongOtherScriptsAreNoFigure(t *testing.T) {
+	client, err := rueidis.NewClient(rueidis.MustParseURL(kit.Require(t, "ASYNCLOCK_REDIS_URL")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	noisy := readers{
+		take: func(context.Context, int, int) {},
+		give: func(ctx context.Context, _, _ int) {
+			for range released + 1 {
+				check(client.Do(ctx, client.B().Eval().Script("return 1").Numkeys(0).Build()).Error())
+			}
+		},
+	}
+	if err := catch(func() { noisy.releaseTime(t.Context(), client, few) }); err == nil {
+		t.Error("got a figure of more calls than releases")
+	}
+}
+
+// Times of a crowd say how long a client waited, and how often others had the key meanwhile.
+func TestFairness(t *testing.T) {
+	perClient := [][]time.Duration{{1, 2, 9}, {3, 5, 7}, {4, 6}}
+	if got := unfairness(perClient); got != 3 {
+		t.Errorf("got %v turns of another, want 3", got)
+	}
+	if got := longestGap(perClient[0], 10); got != 7 {
+		t.Errorf("got a gap of %v, want 7ns", got)
+	}
+	if got := longestGap(nil, 10); got != 10 {
+		t.Errorf("without a key: got a gap of %v, want 10ns", got)
+	}
+	if got := unfairness(perClient[:1]); !math.IsNaN(got) {
+		t.Errorf("of one client: got %v, want none", got)
+	}
+}
+
+// A goroutine of a crowd asks for the name of each key anew, so that it may use each key once.
+func TestEachKeyOnce(t *testing.T) {
+	s := &stage{key: "key"}
+	var keys []string
+	m := &member{lock: func(_ context.Context, key string) (held, error) {
+		keys = append(keys, key)
+		time.Sleep(time.Millisecond)
+		return unlocking(func(context.Context) error { return nil }), nil
+	}}
+	c := &crowd{members: []*member{m}, window: 20 * time.Millisecond, key: freshKey(s)}
+	c.run(t.Context())
+	if len(keys) < 2 || len(slices.Compact(keys)) != len(keys) {
+		t.Errorf("got keys %q, want several, each once", keys)
 	}
 }
