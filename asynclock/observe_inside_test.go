@@ -8,7 +8,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// What an observer does when it is told may begin and end observing.
+// An observer may begin and end observing when it is told.
 func TestObserversMayBeginAndEndObservingWhenTheyLook(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
