@@ -37,6 +37,10 @@
 //
 // # Stores
 //
+// No term begins with a number below that of the last note. A store can have lost the tokens and kept the note, as when its
+// clock was set back. Then terms begin when their numbers have passed it, or when the note has expired, after 24 hours.
+// Until then nobody leads, and candidates go on trying. Fences would refuse such a leader, too.
+//
 // Where the store has no notes, as ZooKeeper, terms have no values ([asynclock.ErrUnsupported]). Where it has no tokens,
 // terms have no numbers, and nobody can observe.
 package elect

@@ -28,7 +28,8 @@ type Leader struct {
 	WentBack bool
 }
 
-// Current looks who leads. The errors are those of [asynclock.Client.Note], and
+// Current looks who leads. A leader that has resigned may show for up to 5 s if a plain Lock of its own client has the key
+// then: the store learns of that by a renewal. The errors are those of [asynclock.Client.Note], and
 // [asynclock.ErrUnsupported] in a store without tokens.
 func Current(ctx context.Context, locks *asynclock.Client, key string) (Leader, error) {
 	found, err := look(ctx, locks, key)
