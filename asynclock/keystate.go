@@ -62,7 +62,9 @@ func stepNow() machine.Step { return machine.Step{Now: watchdog.Refresh()} }
 func (s *keyState) Fire(now watchdog.Instant) {
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	s.due = 0
+	if s.due <= now { // otherwise another step has set it meanwhile
+		s.due = 0
+	}
 	st := machine.Step{Now: now}
 	s.machine.Alarm(&st)
 	s.carryOutLocked(&st)

@@ -5,6 +5,7 @@ package asynclock
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -190,16 +191,27 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 		r.finish(r.rested(reply))
 	case reply.Err == nil && (reply.WasHeld || r.explained()):
 		r.finish(nil)
-	case reply.Err == nil && r.core.Unheld:
-		r.finish(nil)
 	case reply.Err == nil:
 		err := r.core.Lost(reply.Cause)
-		r.client.log.Add(slog.LevelWarn, "unlock found that the lease was lost",
-			slog.String("key", r.core.Request().Key), slog.Int64("token", r.core.Request().Token), slog.Any("cause", err))
+		r.logLoss(err)
 		r.finish(err)
 	default:
 		r.finish(r.unconfirmed(reply.Err))
 	}
+}
+
+// logLoss logs that the key was not ours any more. If nobody had it, that harms nobody, unless another was given it:
+// somebody may have had it at that time.
+func (r *releaseCall) logLoss(cause error) {
+	text := "unlock found that the lease was lost"
+	if r.core.Unheld {
+		if !errors.Is(cause, ErrStolen) && !errors.Is(cause, ErrForced) {
+			return
+		}
+		text = "another has a key that was retained"
+	}
+	r.client.log.Add(slog.LevelWarn, text,
+		slog.String("key", r.core.Request().Key), slog.Int64("token", r.core.Request().Token), slog.Any("cause", cause))
 }
 
 // repeats reports whether the release is sent again later.

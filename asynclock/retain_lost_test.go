@@ -95,6 +95,26 @@ func TestRetainedKeyThatWasStolenIsSaidInTheLog(t *testing.T) {
 	})
 }
 
+// The client gives it back before a renewal finds out, and somebody may have had it when another was given it.
+func TestRetainedKeyThatWasStolenBeforeItIsGivenBackIsSaidInTheLog(t *testing.T) {
+	story(t, func(w *world) {
+		var log notebook
+		c, other := w.retainer(log.option(slog.LevelWarn)), w.client()
+		mine := lock(w, c, "key")
+		w.store.EveryEvent(asynclocktest.Kind(store.EventForced), asynclocktest.Drop)
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
+			w.Fatal(err)
+		}
+		theirs := lock(w, other, "key")
+		unlock(w, mine)
+		if err := c.Close(w.Context()); err != nil {
+			w.Error(err)
+		}
+		log.wantLine(w, "level=WARN", "another has a key that was retained", "key=key")
+		unlock(w, theirs)
+	})
+}
+
 // When the store can't be reached, the key is anybody's once its trust has
 // ended, and is not taken again shortly before.
 func TestRetainedKeyIsNotTakenWithoutTrust(t *testing.T) {

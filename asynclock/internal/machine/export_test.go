@@ -21,6 +21,31 @@ func (k *Key) Answering() bool {
 	return s != nil && (s.attempt.inFlight > 0 || s.attempt.due != never && s.attempt.blocker == nil)
 }
 
+// Unwatched says what of k would be forgotten: it is not looked at when it is due. Empty: nothing.
+func (k *Key) Unwatched() string {
+	due := k.Due()
+	if due == 0 {
+		due = never
+	}
+	if k.futures.idle.n > 0 && (due > k.futures.revival || k.futures.revival == 0) {
+		return "idle futures"
+	}
+	for s := &k.stakes; s != nil; s = s.next {
+		switch h, a := s.holding, s.attempt; {
+		case h != nil && due > max(h.end(), 1):
+			return "the end of a holding"
+		case h != nil && s.renewable() && due > h.renewAt:
+			return "a renewal"
+		case a != nil && a.inFlight == 0 && (a.due == never || due > a.due):
+			return "an attempt"
+		}
+	}
+	if k.waiters.first != nil && due == never && k.contender() == nil && !k.isHeldUp() {
+		return "waiters"
+	}
+	return ""
+}
+
 // HeldUp reports whether who never waits is the first, and nothing was requested.
 func (k *Key) HeldUp() bool { return k.isUnused() && k.waiters.first != nil && k.waiters.first.Try }
 

@@ -118,7 +118,7 @@ func (k *Key) Due() watchdog.Instant {
 	if at == never {
 		return 0
 	}
-	return at
+	return max(at, 1) // what was taken back, and nobody has, is due since 0
 }
 
 // Idle reports whether nobody uses the key: it is new, or is about to be dropped.

@@ -23,7 +23,7 @@ type Release struct {
 
 	Withdrawal bool // no caller waits for it, and it matters only as long as the client has a session
 	Leaves     bool // who never waits does not ask before the first answer: T4
-	Unheld     bool // nobody had what is given back: if it was lost, nobody's lease was
+	Unheld     bool // nobody has what is given back
 
 	forced bool  // a message said that the key was taken, and the store has not denied it yet
 	ended  *bool // of a Rest: the holding that it is about was released meanwhile

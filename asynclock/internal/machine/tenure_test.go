@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // F3, F6: what lies in a tenure goes to whoever of this client it is in the way of.
@@ -17,7 +18,8 @@ func TestFuturesOfTenures(t *testing.T) {
 		reply.Weight, reply.Limit = n, 3
 		return reply
 	}
-	two := func(more ...step) []step { // of three permits that the client has, a and b lie, and c has one
+	long := watchdog.Instant(1).Sub(start) // ago: what is due at once
+	two := func(more ...step) []step {     // of three permits that the client has, a and b lie, and c has one
 		return append([]step{
 			{0, arrive("c", permits(1)), "..."},
 			{0, arrive("a", future, permits(1)), "..."},
@@ -34,6 +36,16 @@ func TestFuturesOfTenures(t *testing.T) {
 			{time.Second, unlock("a"), "lease of a ends: unlocked"},
 			{5 * time.Second, alarm, "renew o1 token=10 watch; alarm 13.345s"},
 		}, "holding 10 until 13.345s"},
+		{"of two tenures that were taken back, the one that nobody has is given back at once", []step{
+			{0, several, ""},
+			{0, arrive("a", future, reader, maxHold(3*time.Second)), "..."},
+			{0, answer(1, granted(10)), "..."},
+			{0, arrive("b", future, reader, maxHold(3*time.Second)), "..."},
+			{0, answer(2, granted(10)), "b lies, 10"},
+			{5 * ms, arrive("c", reader, maxHold(3*time.Second)), "a is idle; b is idle; c has 10; alarm " + long.String()},
+			{5 * ms, alarm, "release o1 token=10 requeue o3 watch requests ttl=3.61s grant=3.61s; alarm 3.005s"},
+			{3005 * ms, alarm, "lease of c ends: lease lost: maximum hold reached; alarm off; WARN lease lost"},
+		}, "waiting as o3"},
 		{"readers give way to a writer elsewhere", []step{
 			{0, arrive("a", future, reader), "..."},
 			{0, arrive("b", future, reader), ""},
