@@ -16,6 +16,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/asynqlock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/adapterkit"
 )
 
 // A queue is asynq's, in a Redis of its own, with hosts that process it.
@@ -40,7 +41,7 @@ func newQueue(t *testing.T) *queue {
 // newHost starts a server, which stops with the test.
 func (q *queue) newHost(handler asynq.HandlerFunc, options ...asynclock.LockOption) {
 	q.Helper()
-	perKey, err := asynqlock.PerKey(newClient(q.T, q.store), account, time.Millisecond, options...)
+	perKey, err := asynqlock.PerKey(adapterkit.NewClient(q.T, q.store), account, time.Millisecond, options...)
 	if err != nil {
 		q.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestTheLastAttemptWaitsForItsKey(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
 	done := make(chan struct{}, 1)
-	operator := newClient(t, q.store)
+	operator := adapterkit.NewClient(t, q.store)
 	lease, err := operator.Lock(t.Context(), "account:a")
 	if err != nil {
 		t.Fatal(err)
@@ -181,12 +182,12 @@ func TestTheLastAttemptWaitsForTheStore(t *testing.T) {
 func TestAWaitEndsWithTheTasksContext(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
-	lease, err := newClient(t, q.store).Lock(t.Context(), "account:a")
+	lease, err := adapterkit.NewClient(t, q.store).Lock(t.Context(), "account:a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lease.Unlock(t.Context())
-	q.newHost(never(t))
+	q.newHost(func(ctx context.Context, _ *asynq.Task) error { return adapterkit.Never(t)(ctx) })
 	q.enqueue(1, asynq.MaxRetry(0), asynq.Timeout(time.Second))
 	kit.Eventually(t, "asynq is told", func() bool {
 		_, others := q.refusals()
