@@ -15,6 +15,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/asynqlock"
+	"github.com/asynclock/asynclock-go/internal/backoff"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/adapterkit"
 )
@@ -114,7 +115,7 @@ func TestHostsProcessOneTaskPerKeyAtATime(t *testing.T) {
 			t.Error("two tasks of an account at a time")
 		}
 		for n := 0; n < tasks-1; n, _ = q.refusals() {
-			if !pauseFor(ctx, 10*time.Millisecond) {
+			if !backoff.Sleep(ctx, 10*time.Millisecond) {
 				return ctx.Err()
 			}
 		}
@@ -193,13 +194,4 @@ func TestAWaitEndsWithTheTasksContext(t *testing.T) {
 		_, others := q.refusals()
 		return errors.Is(others, context.DeadlineExceeded)
 	})
-}
-
-func pauseFor(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }
