@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/backoff"
 )
 
 // Campaign campaigns as long as ctx lasts, and sends each term as an [Elected]. The receiver leads from that
@@ -95,21 +96,9 @@ func follow(ctx context.Context, term *Term, terms <-chan Elected) bool {
 		select {
 		case <-terms:
 			term.giveBack()
-			return pause(ctx, asynclock.DefaultTTL)
+			return backoff.Sleep(ctx, asynclock.DefaultTTL)
 		default:
 		}
-	}
-}
-
-// pause waits for d. It reports false if ctx has ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

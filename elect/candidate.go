@@ -130,7 +130,7 @@ func isFinal(err error) bool { return failure.Final(err) || errors.Is(err, async
 
 // pause waits after a failure.
 func (c *candidate) pause(ctx context.Context, failures int) {
-	sleep(ctx, backoff.Jitter(backoff.Doubled(firstPause, failures, mostPause), 0.2))
+	backoff.Sleep(ctx, backoff.Jitter(backoff.Doubled(firstPause, failures, mostPause), 0.2))
 }
 
 // try waits for the key and begins a term.
@@ -145,14 +145,4 @@ func (c *candidate) try(ctx context.Context) (*Term, error) {
 		return nil, err
 	}
 	return term, nil
-}
-
-// sleep waits for d, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -148,7 +148,7 @@ func (o *observer) await(ctx context.Context) bool {
 			continue
 		case <-timer.C:
 		case <-o.sight.asked:
-			sleep(ctx, time.Until(o.looked.Add(MinInterval))) // whoever sends messages may send many
+			backoff.Sleep(ctx, time.Until(o.looked.Add(MinInterval))) // whoever sends messages may send many
 		case <-ctx.Done():
 		}
 		return ctx.Err() == nil

@@ -13,6 +13,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/elect"
+	"github.com/asynclock/asynclock-go/internal/backoff"
 )
 
 // A chronicle knows who has led, from the leaders, and what was seen of it.
@@ -120,14 +121,14 @@ func (c *chronicle) campaign(ctx context.Context, locks *asynclock.Client, longe
 		if rand.N(2) == 0 {
 			_ = term.Proclaim(ctx, fmt.Append(nil, term.Token())) // fails with the term
 		}
-		sleepFor(ctx, rand.N(longest))
+		backoff.Sleep(ctx, rand.N(longest))
 		return nil
 	})
 }
 
 // look asks again and again who leads.
 func (c *chronicle) look(ctx context.Context, locks *asynclock.Client) {
-	for ; ctx.Err() == nil; sleepFor(ctx, rand.N(2*time.Second)) {
+	for ; ctx.Err() == nil; backoff.Sleep(ctx, rand.N(2*time.Second)) {
 		floor := c.known()
 		if l, err := elect.Current(ctx, locks, key); err == nil {
 			c.looked(&l, floor)
@@ -148,14 +149,5 @@ func (c *chronicle) observe(ctx context.Context, locks *asynclock.Client) {
 	for l := range leaders {
 		c.looked(&l, last)
 		last = max(last, l.Token)
-	}
-}
-
-func sleepFor(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }

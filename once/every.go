@@ -39,7 +39,7 @@ func Every(
 			return r.lockErr
 		}
 		if ctx.Err() == nil {
-			sleep(ctx, r.pause())
+			backoff.Sleep(ctx, r.pause())
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -70,13 +70,3 @@ func (r *round) pause() time.Duration {
 
 // left returns how long the present interval lasts.
 func (r *round) left() time.Duration { return r.start.Add(r.schedule.every).Sub(r.clock.now()) }
-
-// sleep waits for d, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/backoff"
 	"github.com/asynclock/asynclock-go/internal/failure"
 )
 
@@ -142,7 +143,7 @@ func (j *job) do(ctx context.Context) *round {
 		if !errors.As(r.lockErr, &grace) || r.outcome.Ran || r.left() <= grace.Remaining {
 			return r
 		}
-		if sleep(ctx, max(grace.Remaining, leastPause)); ctx.Err() != nil {
+		if backoff.Sleep(ctx, max(grace.Remaining, leastPause)); ctx.Err() != nil {
 			return r
 		}
 	}

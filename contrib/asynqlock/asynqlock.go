@@ -13,6 +13,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/adapter"
+	"github.com/asynclock/asynclock-go/internal/backoff"
 )
 
 // ErrNotBegun is the error of a task that was not begun, because its key is held or the store can't be reached. It
@@ -80,7 +81,7 @@ func (l *Locker) Middleware(next asynq.Handler) asynq.Handler {
 		}
 		for {
 			err := l.under(ctx, key, process, append(l.options, asynclock.WithWait(asLongAsTheContext)))
-			if !errors.Is(err, ErrNotBegun) || !pause(ctx, l.delay) {
+			if !errors.Is(err, ErrNotBegun) || !backoff.Sleep(ctx, l.delay) {
 				return err
 			}
 		}
@@ -92,18 +93,6 @@ func isLast(ctx context.Context) bool {
 	retried, known := asynq.GetRetryCount(ctx)
 	most, limited := asynq.GetMaxRetry(ctx)
 	return known && limited && retried >= most
-}
-
-// pause waits for d, and reports false if ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 // under processes a task under its key.

@@ -15,7 +15,9 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/asynqlock"
+	"github.com/asynclock/asynclock-go/internal/backoff"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/adapterkit"
 )
 
 // A queue is asynq's, in a Redis of its own, with hosts that process it.
@@ -40,7 +42,7 @@ func newQueue(t *testing.T) *queue {
 // newHost starts a server, which stops with the test.
 func (q *queue) newHost(handler asynq.HandlerFunc, options ...asynclock.LockOption) {
 	q.Helper()
-	perKey, err := asynqlock.PerKey(newClient(q.T, q.store), account, time.Millisecond, options...)
+	perKey, err := asynqlock.PerKey(adapterkit.NewClient(q.T, q.store), account, time.Millisecond, options...)
 	if err != nil {
 		q.Fatal(err)
 	}
@@ -113,7 +115,7 @@ func TestHostsProcessOneTaskPerKeyAtATime(t *testing.T) {
 			t.Error("two tasks of an account at a time")
 		}
 		for n := 0; n < tasks-1; n, _ = q.refusals() {
-			if !pauseFor(ctx, 10*time.Millisecond) {
+			if !backoff.Sleep(ctx, 10*time.Millisecond) {
 				return ctx.Err()
 			}
 		}
@@ -137,7 +139,7 @@ func TestTheLastAttemptWaitsForItsKey(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
 	done := make(chan struct{}, 1)
-	operator := newClient(t, q.store)
+	operator := adapterkit.NewClient(t, q.store)
 	lease, err := operator.Lock(t.Context(), "account:a")
 	if err != nil {
 		t.Fatal(err)
@@ -181,24 +183,15 @@ func TestTheLastAttemptWaitsForTheStore(t *testing.T) {
 func TestAWaitEndsWithTheTasksContext(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
-	lease, err := newClient(t, q.store).Lock(t.Context(), "account:a")
+	lease, err := adapterkit.NewClient(t, q.store).Lock(t.Context(), "account:a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lease.Unlock(t.Context())
-	q.newHost(never(t))
+	q.newHost(func(ctx context.Context, _ *asynq.Task) error { return adapterkit.Never(t)(ctx) })
 	q.enqueue(1, asynq.MaxRetry(0), asynq.Timeout(time.Second))
 	kit.Eventually(t, "asynq is told", func() bool {
 		_, others := q.refusals()
 		return errors.Is(others, context.DeadlineExceeded)
 	})
-}
-
-func pauseFor(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/certmagiclock"
+	"github.com/asynclock/asynclock-go/internal/test/kit/adapterkit"
 )
 
 func TestOneInstanceAtATime(t *testing.T) {
@@ -24,10 +25,10 @@ func TestOneInstanceAtATime(t *testing.T) {
 		a, b := w.instance(), w.instance()
 		for range 2 { // in both directions
 			w.lock(a)
-			w.wantFree(b, false)
+			w.wantTryLock(b, false)
 			done := make(chan error, 1)
 			go func() { done <- b.Lock(w.Context(), "site") }()
-			if pass(time.Minute); len(done) > 0 {
+			if adapterkit.Pass(time.Minute); len(done) > 0 {
 				w.Errorf("Lock returned %v while another held the name", <-done)
 			}
 			w.unlock(a)
@@ -37,9 +38,9 @@ func TestOneInstanceAtATime(t *testing.T) {
 			if err := <-done; err != nil {
 				w.Fatal(err)
 			}
-			w.wantFree(a, false)
+			w.wantTryLock(a, false)
 			w.unlock(b)
-			w.wantFree(a, true)
+			w.wantTryLock(a, true)
 			a, b = b, a
 		}
 	})
@@ -47,11 +48,9 @@ func TestOneInstanceAtATime(t *testing.T) {
 
 func TestKeysAreThePrefixAndTheName(t *testing.T) {
 	story(t, func(w *world) {
-		s, other := w.instance(), w.client()
+		s := w.instance()
 		w.lock(s)
-		if _, err := other.TryLock(w.Context(), "test:site"); !errors.Is(err, asynclock.ErrHeld) {
-			w.Errorf("got %v, want ErrHeld", err)
-		}
+		w.WantHeld("test:site")
 		w.unlock(s)
 	})
 }
@@ -79,9 +78,9 @@ func TestRenewLockLeaseDoesNotLengthenTheLease(t *testing.T) {
 				w.Errorf("RenewLockLease for %v: got %v", d, err)
 			}
 		}
-		resume := w.store.Pause(0)
-		pass(asynclock.DefaultTTL)
-		w.wantFree(other, true)
+		resume := w.Store.Pause(0)
+		adapterkit.Pass(asynclock.DefaultTTL)
+		w.wantTryLock(other, true)
 		resume()
 		if err := dead.Unlock(w.Context(), "site"); !errors.Is(err, asynclock.ErrLost) {
 			w.Errorf("Unlock of a process that slept: got %v, want ErrLost", err)
@@ -94,8 +93,8 @@ func TestALeaseIsRenewedInAnyCase(t *testing.T) {
 	story(t, func(w *world) {
 		s := w.instance(asynclock.WithRenewal(false))
 		w.lock(s)
-		pass(10 * asynclock.DefaultTTL)
-		w.wantFree(w.instance(), false)
+		adapterkit.Pass(10 * asynclock.DefaultTTL)
+		w.wantTryLock(w.instance(), false)
 		w.unlock(s)
 	})
 }
@@ -104,15 +103,13 @@ func TestRenewLockLeaseTakesALostKeyAnew(t *testing.T) {
 	story(t, func(w *world) {
 		s, other := w.instance(), w.instance()
 		w.lock(s)
-		if _, err := w.store.Expire(w.Context(), "test:site"); err != nil {
-			w.Fatal(err)
-		}
+		w.Expire("test:site")
 		if err := s.RenewLockLease(w.Context(), "site", time.Hour); err != nil {
 			w.Fatal(err)
 		}
-		w.wantFree(other, false)
+		w.wantTryLock(other, false)
 		w.unlock(s)
-		w.wantFree(other, true)
+		w.wantTryLock(other, true)
 	})
 }
 
@@ -120,9 +117,7 @@ func TestRenewLockLeaseFailsWhileAnotherHasTheKey(t *testing.T) {
 	story(t, func(w *world) {
 		s, other := w.instance(), w.instance()
 		w.lock(s)
-		if _, err := w.store.Expire(w.Context(), "test:site"); err != nil {
-			w.Fatal(err)
-		}
+		w.Expire("test:site")
 		w.lock(other)
 		for range 2 {
 			if err := s.RenewLockLease(w.Context(), "site", time.Hour); !errors.Is(err, asynclock.ErrHeld) {
@@ -132,7 +127,7 @@ func TestRenewLockLeaseFailsWhileAnotherHasTheKey(t *testing.T) {
 		if err := s.Unlock(w.Context(), "site"); !errors.Is(err, asynclock.ErrLost) {
 			w.Errorf("Unlock: got %v, want ErrLost", err)
 		}
-		w.wantFree(s, false)
+		w.wantTryLock(s, false)
 		w.unlock(other)
 	})
 }
@@ -142,13 +137,11 @@ func TestALostNameOfTheSameProcess(t *testing.T) {
 	story(t, func(w *world) {
 		s, other := w.instance(), w.instance()
 		w.lock(s)
-		if _, err := w.store.Expire(w.Context(), "test:site"); err != nil {
-			w.Fatal(err)
-		}
+		w.Expire("test:site")
 		if err := s.RenewLockLease(w.Context(), "other", time.Hour); !errors.Is(err, certmagiclock.ErrNotLocked) {
 			w.Errorf("RenewLockLease of another name: got %v, want ErrNotLocked", err)
 		}
-		pass(asynclock.DefaultTTL) // a renewal finds out
+		adapterkit.Pass(asynclock.DefaultTTL) // a renewal finds out
 		w.lock(s)
 		if err := s.RenewLockLease(w.Context(), "site", time.Hour); !errors.Is(err, asynclock.ErrLost) {
 			w.Errorf("RenewLockLease: got %v, want ErrLost, because nobody knows whose call it is", err)
@@ -156,9 +149,9 @@ func TestALostNameOfTheSameProcess(t *testing.T) {
 		if err := s.Unlock(w.Context(), "site"); !errors.Is(err, asynclock.ErrLost) {
 			w.Errorf("the first Unlock: got %v, want ErrLost", err)
 		}
-		w.wantFree(other, false)
+		w.wantTryLock(other, false)
 		w.unlock(s)
-		w.wantFree(other, true)
+		w.wantTryLock(other, true)
 		if err := s.Unlock(w.Context(), "site"); !errors.Is(err, certmagiclock.ErrNotLocked) {
 			w.Errorf("one Unlock too many: got %v, want ErrNotLocked", err)
 		}
@@ -169,7 +162,7 @@ func TestASilentStoreIsAnError(t *testing.T) {
 	story(t, func(w *world) {
 		s, late := w.instance(), w.instance()
 		w.lock(s)
-		mendFirst, mendSecond := w.store.Cut(0), w.store.Cut(1)
+		mendFirst, mendSecond := w.Store.Cut(0), w.Store.Cut(1)
 		if err := late.Lock(w.Context(), "site"); !errors.Is(err, asynclock.ErrUnreachable) {
 			w.Errorf("Lock: got %v, want ErrUnreachable", err)
 		}
@@ -192,11 +185,11 @@ func TestAnUnlockThatFailsSaysSo(t *testing.T) {
 	story(t, func(w *world) {
 		s := w.instance()
 		w.lock(s)
-		defer w.store.Every(asynclocktest.Release.On("test:site"), asynclocktest.Refuse)()
+		defer w.Store.Every(asynclocktest.Release.On("test:site"), asynclocktest.Refuse)()
 		if err := s.Unlock(w.Context(), "site"); !errors.Is(err, asynclock.ErrUnreachable) {
 			w.Errorf("got %v, want ErrUnreachable", err)
 		}
-		pass(asynclock.DefaultTTL)
+		adapterkit.Pass(asynclock.DefaultTTL)
 		other := w.instance()
 		if ok, err := other.TryLock(w.Context(), "site"); !ok || err != nil {
 			w.Errorf("after the TTL: got %t, %v, want the name free", ok, err)
@@ -229,21 +222,16 @@ func TestBadInputIsRefused(t *testing.T) {
 			_, err := certmagiclock.Wrap(inner, locks, prefix, options...)
 			return err
 		}
-		locks := w.client()
-		for name, tt := range map[string]struct{ got, want error }{
+		adapterkit.WantRefusals(w, func(locks *asynclock.Client, options ...asynclock.LockOption) error {
+			return made(w.files, locks, "", options...)
+		})
+		locks := w.Client()
+		adapterkit.WantResults(w, adapterkit.Results{
 			"no storage":  {made(nil, locks, ""), asynclock.ErrInvalidOption},
-			"no client":   {made(w.files, nil, ""), asynclock.ErrInvalidOption},
-			"nil option":  {made(w.files, locks, "", nil), asynclock.ErrInvalidOption},
-			"bad option":  {made(w.files, locks, "", asynclock.WithTTL(-1)), asynclock.ErrInvalidOption},
 			"long prefix": {made(w.files, locks, strings.Repeat("x", asynclock.MaxKeyLen)), asynclock.ErrInvalidKey},
 			"zero":        {new(certmagiclock.Storage).Lock(w.Context(), "x"), asynclock.ErrInvalidOption},
 			"a wait":      {made(w.files, locks, "", asynclock.WithWait(time.Second)), nil},
-		} {
-			if !errors.Is(tt.got, tt.want) {
-				w.Errorf("%s: got %v, want %v", name, tt.got, tt.want)
-			}
-		}
-		waits := w.instance(asynclock.WithWait(time.Second))
-		w.wantFree(waits, true) // TryLock does not wait, whatever the options say
+		})
+		w.wantTryLock(w.instance(asynclock.WithWait(time.Second)), true) // it does not wait, whatever the options say
 	})
 }

@@ -3,54 +3,34 @@
 package certmagiclock_test
 
 import (
-	"context"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/certmagiclock"
+	"github.com/asynclock/asynclock-go/internal/test/kit/adapterkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A world has a place for certificates and one for locks, which all instances share.
 type world struct {
-	*testing.T
-	store *asynclocktest.Store
+	*adapterkit.World
 	files *certmagic.FileStorage
 }
 
 // story tells a story in a bubble.
 func story(t *testing.T, tell func(w *world)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		tell(&world{t, asynclocktest.New(), &certmagic.FileStorage{Path: t.TempDir()}})
-	})
-}
-
-// client makes the client of an instance, which is closed with the test.
-func (w *world) client() *asynclock.Client {
-	w.Helper()
-	locks, err := asynclock.New(w.store, asynclock.WithoutLogger())
-	if err != nil {
-		w.Fatal(err)
-	}
-	ended, end := context.WithCancel(context.Background())
-	end()
-	w.Cleanup(func() { locks.Close(ended) }) // which waits for a second, if a test has failed and left a lease
-	return locks
+	adapterkit.Story(t, func(w *adapterkit.World) { tell(&world{w, &certmagic.FileStorage{Path: w.TempDir()}}) })
 }
 
 // instance makes the storage of an instance.
 func (w *world) instance(options ...asynclock.LockOption) *certmagiclock.Storage {
 	w.Helper()
-	s, err := certmagiclock.Wrap(w.files, w.client(), "test:", options...)
+	s, err := certmagiclock.Wrap(w.files, w.Client(), "test:", options...)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -73,8 +53,8 @@ func (w *world) unlock(s certmagic.Locker) {
 	}
 }
 
-// wantFree checks whether another instance can lock the name "site".
-func (w *world) wantFree(s certmagic.TryLocker, want bool) {
+// wantTryLock checks whether another instance can lock the name "site".
+func (w *world) wantTryLock(s certmagic.TryLocker, want bool) {
 	w.Helper()
 	got, err := s.TryLock(w.Context(), "site")
 	if err != nil || got != want {
@@ -83,10 +63,4 @@ func (w *world) wantFree(s certmagic.TryLocker, want bool) {
 	if got {
 		w.unlock(s.(certmagic.Locker))
 	}
-}
-
-// pass lets time pass, and what happens in it be done.
-func pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
 }

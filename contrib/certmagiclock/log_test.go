@@ -26,7 +26,7 @@ type secretive struct {
 // certmagic logs zap.Any("storage", …).
 func TestLogsSayNothingOfTheInnerStorage(t *testing.T) {
 	story(t, func(w *world) {
-		s, err := certmagiclock.Wrap(secretive{w.files, "hunter2"}, w.client(), "test:")
+		s, err := certmagiclock.Wrap(secretive{w.files, "hunter2"}, w.Client(), "test:")
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -65,18 +65,13 @@ func TestTwoInstancesObtainACertificateOnce(t *testing.T) {
 func TestTheNextAttemptHasALeaseAgain(t *testing.T) {
 	const key = "test:issue_cert_example.com"
 	story(t, func(w *world) {
-		other := w.client()
 		ca := new(authority)
 		ca.issue = func(attempt int) error {
-			if info, err := other.Inspect(w.Context(), key); err != nil || !info.Held {
-				w.Errorf("attempt %d: got %+v, %v, want the key held", attempt, info, err)
-			}
+			w.WantHeld(key)
 			if attempt > 1 {
 				return nil
 			}
-			if _, err := w.store.Expire(w.Context(), key); err != nil {
-				w.Error(err)
-			}
+			w.Expire(key)
 			return errors.New("out of order")
 		}
 		if err := w.magic(w.instance(), ca).ObtainCertAsync(w.Context(), "example.com"); err != nil {
@@ -85,8 +80,6 @@ func TestTheNextAttemptHasALeaseAgain(t *testing.T) {
 		if ca.calls != 2 {
 			w.Errorf("got %d attempts, want 2", ca.calls)
 		}
-		if info, err := other.Inspect(w.Context(), key); err != nil || info.Held {
-			w.Errorf("afterwards: got %+v, %v, want the key free", info, err)
-		}
+		w.WantFree(key)
 	})
 }

@@ -8,16 +8,14 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/robfig/cron/v3"
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/cronlock"
-	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/internal/test/kit/adapterkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,17 +39,18 @@ func (j *journal) Error(err error, message string, values ...any) {
 	j.errors = append(j.errors, fmt.Errorf("%s %v: %w", message, values, err))
 }
 
-// err returns all errors in one.
+// err returns all errors since the call before in one.
 func (j *journal) err() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return errors.Join(j.errors...)
+	err := errors.Join(j.errors...)
+	j.errors = nil
+	return err
 }
 
-// A host is one process with a crontab. All hosts of a test have the same store.
+// A host is one process with a crontab. All hosts of a world have the same store.
 type host struct {
 	*testing.T
-	locks   *asynclock.Client
 	locker  *cronlock.Locker
 	crontab *cron.Cron
 	log     *journal
@@ -59,72 +58,53 @@ type host struct {
 }
 
 // newHost makes a host, which stops with the test.
-func newHost(t *testing.T, store store.Store) *host {
-	t.Helper()
-	locks, err := asynclock.New(store, asynclock.WithoutLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended, end := context.WithCancel(context.Background())
-	end()
-	t.Cleanup(func() { locks.Close(ended) }) // which waits for a second, if a test has failed and left a lease
-	ctx, end := context.WithCancel(t.Context())
-	t.Cleanup(end)
-	h := &host{t, locks, nil, cron.New(cron.WithLogger(cron.DiscardLogger)), new(journal), end}
+func newHost(w *adapterkit.World) *host {
+	w.Helper()
+	locks := w.Client()
+	ctx, end := context.WithCancel(w.Context())
+	w.Cleanup(end)
+	h := &host{w.T, nil, cron.New(cron.WithLogger(cron.DiscardLogger)), new(journal), end}
+	var err error
 	if h.locker, err = cronlock.New(ctx, locks, h.log); err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
-	t.Cleanup(func() { <-h.crontab.Stop().Done() })
+	w.Cleanup(func() { <-h.crontab.Stop().Done() })
 	return h
 }
 
-// plain makes a job of a plain function.
-func (h *host) plain(every string, fn func(), options ...asynclock.LockOption) {
+// plain makes a job of a plain function, which runs each minute.
+func (h *host) plain(fn func(), options ...asynclock.LockOption) {
 	h.Helper()
 	once, err := h.locker.Once("job", options...)
 	if err != nil {
 		h.Fatal(err)
 	}
-	h.add(every, cron.NewChain(cron.Recover(h.log), once).Then(cron.FuncJob(fn)))
+	h.add(once(cron.FuncJob(fn)))
 }
 
-// job makes a job of a function with a lease.
-func (h *host) job(every string, fn cronlock.Func, options ...asynclock.LockOption) {
+// job makes a job of a function with a lease, which runs each minute.
+func (h *host) job(fn cronlock.Func) {
 	h.Helper()
-	job, err := h.locker.Job("job", fn, options...)
+	job, err := h.locker.Job("job", fn)
 	if err != nil {
 		h.Fatal(err)
 	}
-	h.add(every, job)
+	h.add(job)
 }
 
-func (h *host) add(every string, job cron.Job) {
+func (h *host) add(job cron.Job) {
 	h.Helper()
-	if _, err := h.crontab.AddJob("@every "+every, job); err != nil {
+	if _, err := h.crontab.AddJob("@every 1m", cron.NewChain(cron.Recover(h.log)).Then(job)); err != nil {
 		h.Fatal(err)
 	}
 	h.crontab.Start()
 }
 
-// hold takes the key of the job, as another host would.
-func hold(t *testing.T, locks *asynclock.Client) *asynclock.Lease {
-	t.Helper()
-	lease, err := locks.TryLock(t.Context(), "job")
-	if err != nil {
-		t.Fatal(err)
+// run starts a clock. The function that it returns waits for the next run, and returns the errors that were logged.
+func (h *host) run() func() error {
+	wait := adapterkit.Ticks(time.Minute)
+	return func() error {
+		wait()
+		return h.log.err()
 	}
-	return lease
-}
-
-// story tells a story in a bubble.
-func story(t *testing.T, tell func(t *testing.T, store *asynclocktest.Store)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { tell(t, asynclocktest.New()) })
-}
-
-// pass lets time pass, and what happens in it be done.
-func pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
 }

@@ -3,55 +3,46 @@
 package gocronlock_test
 
 import (
-	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
+	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/gocronlock"
-	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/internal/test/kit/adapterkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A host is one process with a scheduler. All hosts of a test have the same store.
+// A host is one process with a scheduler. All hosts of a world have the same store.
 type host struct {
 	*testing.T
-	locks     *asynclock.Client
 	locker    *gocronlock.Locker
 	scheduler gocron.Scheduler
 }
 
 // newHost makes a host, which is shut down with the test.
-func newHost(t *testing.T, store store.Store, options []asynclock.LockOption, scheduling ...gocron.SchedulerOption) *host {
-	t.Helper()
-	locks, err := asynclock.New(store, asynclock.WithoutLogger())
+func newHost(w *adapterkit.World, options []asynclock.LockOption, scheduling ...gocron.SchedulerOption) *host {
+	w.Helper()
+	locker, err := gocronlock.NewLocker(w.Client(), "test:", options...)
 	if err != nil {
-		t.Fatal(err)
-	}
-	ended, end := context.WithCancel(context.Background())
-	end()
-	t.Cleanup(func() { locks.Close(ended) }) // which waits for a second, if a test has failed and left a lease
-	locker, err := gocronlock.NewLocker(locks, "test:", options...)
-	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	scheduler, err := gocron.NewScheduler(append([]gocron.SchedulerOption{gocron.WithDistributedLocker(locker)}, scheduling...)...)
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
-	t.Cleanup(func() {
+	w.Cleanup(func() {
 		if err := scheduler.Shutdown(); err != nil {
-			t.Error(err)
+			w.Error(err)
 		}
 	})
-	return &host{t, locks, locker, scheduler}
+	return &host{w.T, locker, scheduler}
 }
 
 // every makes a job of a plain function.
@@ -77,27 +68,16 @@ func (h *host) task(fn gocronlock.Func, listeners ...gocron.EventListener) {
 	}
 }
 
-// hold takes the key of the job, as another host would.
-func hold(t *testing.T, locks *asynclock.Client) *asynclock.Lease {
-	t.Helper()
-	lease, err := locks.TryLock(t.Context(), "test:job")
-	if err != nil {
-		t.Fatal(err)
+// run starts the scheduler. The function that it returns waits for the next run of each minute, and returns the error
+// that a listener was told.
+func (h *host) run(told *errs) func() error {
+	h.scheduler.Start()
+	wait := adapterkit.Ticks(time.Minute)
+	return func() error {
+		told.last.Store(nil)
+		wait()
+		return told.get()
 	}
-	return lease
-}
-
-// story tells a story in a bubble.
-func story(t *testing.T, tell func(t *testing.T, store *asynclocktest.Store)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { tell(t, asynclocktest.New()) })
-}
-
-// pass lets time pass, and what happens in it be done.
-func pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
 }
 
 // errs receives the errors of a listener. It keeps the last one.
@@ -111,4 +91,19 @@ func (e *errs) get() error {
 		return *err
 	}
 	return nil
+}
+
+// refused returns a listener for the error of a lock.
+func refused(to *errs) gocron.EventListener {
+	return gocron.AfterLockError(func(_ uuid.UUID, _ string, err error) { to.add(err) })
+}
+
+// failed returns a listener for the error of a job.
+func failed(to *errs) gocron.EventListener {
+	return gocron.AfterJobRunsWithError(func(_ uuid.UUID, _ string, err error) { to.add(err) })
+}
+
+// panicked returns a listener for the panic of a job.
+func panicked(to *errs) gocron.EventListener {
+	return gocron.AfterJobRunsWithPanic(func(_ uuid.UUID, _ string, value any) { to.add(fmt.Errorf("panic: %v", value)) })
 }

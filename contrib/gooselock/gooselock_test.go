@@ -12,16 +12,16 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/gooselock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/adapterkit"
 )
 
 // Many processes start at once, and all of them have seen that there is something to do before one may begin.
 func TestEachMigrationRunsOnce(t *testing.T) {
 	t.Parallel()
 	const processes = 6
-	w := newWorld(t)
+	w := newWorld(adapterkit.NewWorld(t))
 	var mu sync.Mutex
 	var runs []int
 	open := false
@@ -84,7 +84,7 @@ func TestUpWaitsForAnother(t *testing.T) {
 		if _, err := g.Up(w.Context()); err != nil || time.Since(begin) < time.Minute {
 			w.Errorf("got %v after %v, want no error after a minute", err, time.Since(begin))
 		}
-		w.wantFree(other.locks)
+		w.WantFree(key)
 	})
 }
 
@@ -107,27 +107,21 @@ func TestAWaitHasAnEnd(t *testing.T) {
 	})
 }
 
-func TestASilentStoreStopsUp(t *testing.T) {
-	story(t, func(w *world) {
-		p := w.process()
-		g := w.provider(p, nothing)
-		defer w.store.Cut(0)()
-		if _, err := g.Up(w.Context()); !errors.Is(err, asynclock.ErrUnreachable) || w.version(p) != 0 {
-			w.Errorf("got %v at version %d, want ErrUnreachable and no migration", err, w.version(p))
-		}
-	})
-}
-
-func TestUpReturnsALoss(t *testing.T) {
-	story(t, func(w *world) {
-		p := w.process()
-		g := w.provider(p, func(ctx context.Context, _ *sql.Tx) error {
-			_, err := w.store.Expire(ctx, key)
-			return err
-		}, nothing)
-		if _, err := g.Up(w.Context()); !errors.Is(err, asynclock.ErrLost) || w.version(p) != 2 {
-			w.Errorf("got %v at version %d, want ErrLost after both migrations", err, w.version(p))
-		}
+func TestUp(t *testing.T) {
+	adapterkit.Test(t, adapterkit.Adapter{
+		Key: key,
+		Open: func(w *adapterkit.World, work func(context.Context) error) func() error {
+			p := newWorld(w).process(asynclock.WithWait(0))
+			return func() error {
+				fresh := newWorld(w)
+				p.db = fresh.open()
+				_, err := fresh.provider(p, func(ctx context.Context, _ *sql.Tx) error { return work(ctx) }).Up(w.Context())
+				return err
+			}
+		},
+		Held:   asynclock.ErrHeld,
+		Silent: asynclock.ErrUnreachable,
+		Lost:   asynclock.ErrLost,
 	})
 }
 
@@ -136,7 +130,7 @@ func TestUpUnderALeaseStopsAtALoss(t *testing.T) {
 	story(t, func(w *world) {
 		p := w.process(asynclock.WithReentry(true))
 		g := w.provider(p, nothing, func(ctx context.Context, _ *sql.Tx) error {
-			w.store.Cut(0)
+			w.Store.Cut(0)
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}, nothing)
@@ -152,7 +146,7 @@ func TestUpUnderALeaseStopsAtALoss(t *testing.T) {
 
 func TestUpUnderALeaseUnlocks(t *testing.T) {
 	story(t, func(w *world) {
-		p, other := w.process(asynclock.WithReentry(true)), w.process()
+		p := w.process(asynclock.WithReentry(true))
 		g := w.provider(p, nothing)
 		err := p.locks.WithLock(w.Context(), key, func(ctx context.Context, _ *asynclock.Lease) error {
 			_, err := g.Up(ctx)
@@ -161,56 +155,36 @@ func TestUpUnderALeaseUnlocks(t *testing.T) {
 		if err != nil || w.version(p) != 1 {
 			w.Errorf("got %v at version %d, want version 1", err, w.version(p))
 		}
-		w.wantFree(other.locks)
-	})
-}
-
-// The lease covered the migrations, so a service may start.
-func TestAnUnlockWithoutAnAnswerIsNoError(t *testing.T) {
-	story(t, func(w *world) {
-		p, other := w.process(), w.process()
-		g := w.provider(p, nothing)
-		stop := w.store.Every(asynclocktest.Release.On(key), asynclocktest.Refuse)
-		if _, err := g.Up(w.Context()); err != nil || w.version(p) != 1 {
-			w.Errorf("got %v at version %d, want no error", err, w.version(p))
-		}
-		pass(asynclock.DefaultTTL)
-		stop()
-		w.wantFree(other.locks)
+		w.WantFree(key)
 	})
 }
 
 func TestAFailedMigrationUnlocks(t *testing.T) {
 	story(t, func(w *world) {
-		p, other := w.process(), w.process()
+		p := w.process()
 		defect := errors.New("a defect")
 		g := w.provider(p, func(context.Context, *sql.Tx) error { return defect })
 		if _, err := g.Up(w.Context()); !errors.Is(err, defect) {
 			w.Errorf("got %v, want the migration's error", err)
 		}
-		w.wantFree(other.locks)
+		w.WantFree(key)
 	})
 }
 
 func TestBadInputIsRefused(t *testing.T) {
 	story(t, func(w *world) {
-		p := w.process()
-		made := func(locks *asynclock.Client, key string, options ...asynclock.LockOption) error {
+		adapterkit.WantRefusals(w, func(locks *asynclock.Client, options ...asynclock.LockOption) error {
 			_, err := gooselock.New(locks, key, options...)
 			return err
-		}
-		for name, tt := range map[string]struct{ got, want error }{
-			"no client":        {made(nil, key), asynclock.ErrInvalidOption},
-			"no key":           {made(p.locks, ""), asynclock.ErrInvalidKey},
-			"nil option":       {made(p.locks, key, nil), asynclock.ErrInvalidOption},
+		})
+		p := w.process()
+		_, noKey := gooselock.New(p.locks, "")
+		adapterkit.WantResults(w, adapterkit.Results{
+			"no key":           {noKey, asynclock.ErrInvalidKey},
 			"nil Locker":       {(*gooselock.Locker)(nil).Lock(w.Context(), p.db), asynclock.ErrInvalidOption},
 			"nil, Unlock":      {(*gooselock.Locker)(nil).Unlock(w.Context(), p.db), gooselock.ErrNotLocked},
 			"zero Locker":      {new(gooselock.Locker).Lock(w.Context(), p.db), asynclock.ErrInvalidOption},
 			"Unlock of nobody": {p.locker.Unlock(w.Context(), p.db), gooselock.ErrNotLocked},
-		} {
-			if !errors.Is(tt.got, tt.want) {
-				w.Errorf("%s: got %v, want %v", name, tt.got, tt.want)
-			}
-		}
+		})
 	})
 }

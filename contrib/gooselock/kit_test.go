@@ -7,16 +7,14 @@ import (
 	"database/sql"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/pressly/goose/v3"
 	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/gooselock"
+	"github.com/asynclock/asynclock-go/internal/test/kit/adapterkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,21 +23,19 @@ const key = "migrate:test"
 
 // A world has a database and a place for locks, which all processes of a test share.
 type world struct {
-	*testing.T
-	store *asynclocktest.Store
-	file  string
+	*adapterkit.World
+	file string
 }
 
-func newWorld(t *testing.T) *world {
-	t.Helper()
-	return &world{t, asynclocktest.New(), filepath.Join(t.TempDir(), "test.db")}
+func newWorld(w *adapterkit.World) *world {
+	w.Helper()
+	return &world{w, filepath.Join(w.TempDir(), "test.db")}
 }
 
 // story tells a story in a bubble.
 func story(t *testing.T, tell func(w *world)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { tell(newWorld(t)) })
+	adapterkit.Story(t, func(w *adapterkit.World) { tell(newWorld(w)) })
 }
 
 // A process has a client and a connection of its own.
@@ -52,23 +48,23 @@ type process struct {
 // process makes a process, which ends with the test.
 func (w *world) process(options ...asynclock.LockOption) *process {
 	w.Helper()
-	locks, err := asynclock.New(w.store, asynclock.WithoutLogger())
+	locks := w.Client()
+	locker, err := gooselock.New(locks, key, options...)
 	if err != nil {
 		w.Fatal(err)
 	}
-	ended, end := context.WithCancel(context.Background())
-	end()
-	w.Cleanup(func() { locks.Close(ended) }) // which waits for a second, if a test has failed and left a lease
+	return &process{locks, w.open(), locker}
+}
+
+// open opens the database.
+func (w *world) open() *sql.DB {
+	w.Helper()
 	db, err := sql.Open("sqlite", "file:"+w.file+"?_pragma=busy_timeout(60000)&_txlock=immediate")
 	if err != nil {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { db.Close() })
-	locker, err := gooselock.New(locks, key, options...)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return &process{locks, db, locker}
+	return db
 }
 
 // provider makes goose for the process, with a migration for each function.
@@ -96,19 +92,4 @@ func (w *world) version(p *process) (version int64) {
 	return version
 }
 
-func (w *world) wantFree(locks *asynclock.Client) {
-	w.Helper()
-	lease, err := locks.TryLock(w.Context(), key)
-	if err != nil {
-		w.Fatalf("got %v, want the key free", err)
-	}
-	lease.Unlock(w.Context())
-}
-
 func nothing(context.Context, *sql.Tx) error { return nil }
-
-// pass lets time pass, and what happens in it be done.
-func pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
-}

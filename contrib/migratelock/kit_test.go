@@ -3,15 +3,12 @@
 package migratelock_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"io"
 	"path/filepath"
 	"testing"
 	"testing/fstest"
-	"testing/synctest"
-	"time"
 
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/database"
@@ -20,8 +17,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/migratelock"
+	"github.com/asynclock/asynclock-go/internal/test/kit/adapterkit"
 )
 
 // If a migration fails, migrate never ends the goroutines that read the next ones.
@@ -33,15 +30,14 @@ const key = "migrate:test"
 
 // A world has a database and a place for locks, which all processes of a test share.
 type world struct {
-	*testing.T
-	store *asynclocktest.Store
-	file  string
+	*adapterkit.World
+	file string
 }
 
 // newWorld makes a world whose database has the table of versions.
-func newWorld(t *testing.T) *world {
-	t.Helper()
-	w := &world{t, asynclocktest.New(), filepath.Join(t.TempDir(), "test.db")}
+func newWorld(shared *adapterkit.World) *world {
+	shared.Helper()
+	w := &world{shared, filepath.Join(shared.TempDir(), "test.db")}
 	driver := w.inner()
 	defer driver.Close()
 	return w
@@ -64,8 +60,7 @@ func (w *world) inner() database.Driver {
 // story tells a story in a bubble.
 func story(t *testing.T, tell func(w *world)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { tell(newWorld(t)) })
+	adapterkit.Story(t, func(w *adapterkit.World) { tell(newWorld(w)) })
 }
 
 // A process has a client and a connection of its own, and three migrations. The second fails if it runs again.
@@ -93,13 +88,11 @@ func (m *meddler) Run(migration io.Reader) error {
 // process makes a process, which ends with the test. Before may be nil.
 func (w *world) process(before func() error, options ...asynclock.LockOption) *process {
 	w.Helper()
-	locks, err := asynclock.New(w.store, asynclock.WithoutLogger())
-	if err != nil {
-		w.Fatal(err)
-	}
-	ended, end := context.WithCancel(context.Background())
-	end()
-	w.Cleanup(func() { locks.Close(ended) }) // which waits for a second, if a test has failed and left a lease
+	return w.processOf(w.Client(), before, options...)
+}
+
+func (w *world) processOf(locks *asynclock.Client, before func() error, options ...asynclock.LockOption) *process {
+	w.Helper()
 	driver, err := migratelock.Wrap(&meddler{w.inner(), before}, locks, key, options...)
 	if err != nil {
 		w.Fatal(err)
@@ -130,24 +123,4 @@ func (w *world) wantVersion(want int) {
 	if err != nil || got != want || dirty {
 		w.Errorf("got version %d, dirty %t, %v, want %d", got, dirty, err, want)
 	}
-}
-
-func (w *world) hold(locks *asynclock.Client) *asynclock.Lease {
-	w.Helper()
-	lease, err := locks.TryLock(w.Context(), key)
-	if err != nil {
-		w.Fatalf("got %v, want the key free", err)
-	}
-	return lease
-}
-
-func (w *world) wantFree(locks *asynclock.Client) {
-	w.Helper()
-	w.hold(locks).Unlock(w.Context())
-}
-
-// pass lets time pass, and what happens in it be done.
-func pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
 }

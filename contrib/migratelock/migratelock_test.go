@@ -7,6 +7,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/migratelock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/adapterkit"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -25,9 +27,9 @@ import (
 func TestEachMigrationRunsOnce(t *testing.T) {
 	t.Parallel()
 	const processes = 6
-	w := newWorld(t)
-	gate := w.process(nil)
-	lease := w.hold(gate.locks)
+	w := newWorld(adapterkit.NewWorld(t))
+	gate := w.Client()
+	lease := w.Hold(key)
 	var open atomic.Bool
 	var runs atomic.Int64
 	before := func() error {
@@ -43,7 +45,7 @@ func TestEachMigrationRunsOnce(t *testing.T) {
 		go func() { done <- p.migrate.Up() }()
 	}
 	kit.Eventually(t, "everybody waits", func() bool {
-		info, err := gate.locks.Inspect(t.Context(), key)
+		info, err := gate.Inspect(t.Context(), key)
 		return err == nil && info.Waiters+len(done) == processes
 	})
 	open.Store(true)
@@ -65,8 +67,7 @@ func TestEachMigrationRunsOnce(t *testing.T) {
 
 func TestAWaitEndsBeforeMigrateGivesUp(t *testing.T) {
 	story(t, func(w *world) {
-		other := w.process(nil)
-		defer w.hold(other.locks).Unlock(w.Context())
+		defer w.Hold(key).Unlock(w.Context())
 		begin := time.Now()
 		err := w.process(nil).migrate.Up()
 		if !errors.Is(err, database.ErrLocked) || !errors.Is(err, asynclock.ErrHeld) {
@@ -79,14 +80,23 @@ func TestAWaitEndsBeforeMigrateGivesUp(t *testing.T) {
 	})
 }
 
-func TestASilentStoreStopsUp(t *testing.T) {
-	story(t, func(w *world) {
-		p := w.process(nil)
-		defer w.store.Cut(0)()
-		if err := p.migrate.Up(); !errors.Is(err, asynclock.ErrUnreachable) || errors.Is(err, database.ErrLocked) {
-			w.Errorf("got %v, want ErrUnreachable and not database.ErrLocked", err)
-		}
-		w.wantVersion(database.NilVersion)
+func TestUp(t *testing.T) {
+	adapterkit.Test(t, adapterkit.Adapter{
+		Key: key,
+		Open: func(w *adapterkit.World, work func(context.Context) error) func() error {
+			locks := w.Client()
+			return func() error {
+				first := sync.OnceValue(func() error { return work(w.Context()) }) // of three migrations
+				err := newWorld(w).processOf(locks, first, asynclock.WithWait(0)).migrate.Up()
+				if errors.Is(err, database.ErrLocked) != errors.Is(err, asynclock.ErrHeld) {
+					w.Errorf("got %v, want database.ErrLocked if the key is held and else not", err)
+				}
+				return err
+			}
+		},
+		Held:   asynclock.ErrHeld,
+		Silent: asynclock.ErrUnreachable,
+		Lost:   asynclock.ErrLost,
 	})
 }
 
@@ -94,14 +104,14 @@ func TestASilentStoreStopsUp(t *testing.T) {
 // with the third.
 func TestNoMigrationBeginsAfterALoss(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(adapterkit.NewWorld(t))
 	runs := 0
 	p := w.process(func() error {
 		if runs++; runs < 2 {
 			return nil
 		}
-		owner := w.store.Calls(asynclocktest.Acquire.Any)[0].Owner
-		w.store.Tell(0, store.Event{Kind: store.EventLost, Owner: owner, Err: asynclock.ErrForced})
+		owner := w.Store.Calls(asynclocktest.Acquire.Any)[0].Owner
+		w.Store.Tell(0, store.Event{Kind: store.EventLost, Owner: owner, Err: asynclock.ErrForced})
 		return nil
 	})
 	if err := p.migrate.Up(); !errors.Is(err, asynclock.ErrForced) {
@@ -120,8 +130,8 @@ func TestSetVersionRefusesToBeginAfterALoss(t *testing.T) {
 		if err := p.driver.Lock(); err != nil {
 			w.Fatal(err)
 		}
-		w.store.Cut(0)
-		pass(asynclock.DefaultTTL)
+		w.Store.Cut(0)
+		adapterkit.Pass(asynclock.DefaultTTL)
 		if err := p.driver.SetVersion(1, true); !errors.Is(err, asynclock.ErrLost) {
 			w.Errorf("got %v, want ErrLost", err)
 		}
@@ -132,38 +142,10 @@ func TestSetVersionRefusesToBeginAfterALoss(t *testing.T) {
 	})
 }
 
-// The client hears of the loss by the answer to Unlock only.
-func TestUpReturnsALoss(t *testing.T) {
-	story(t, func(w *world) {
-		p := w.process(func() error {
-			_, err := w.store.Expire(w.Context(), key)
-			return err
-		})
-		if err := p.migrate.Up(); !errors.Is(err, asynclock.ErrLost) {
-			w.Errorf("got %v, want ErrLost", err)
-		}
-		w.wantVersion(3)
-	})
-}
-
-// The lease covered the migrations, so a service may start.
-func TestAnUnlockWithoutAnAnswerIsNoError(t *testing.T) {
-	story(t, func(w *world) {
-		p, other := w.process(nil), w.process(nil)
-		stop := w.store.Every(asynclocktest.Release.On(key), asynclocktest.Refuse)
-		if err := p.migrate.Up(); err != nil {
-			w.Errorf("got %v, want no error", err)
-		}
-		pass(asynclock.DefaultTTL)
-		stop()
-		w.wantFree(other.locks)
-	})
-}
-
 // A Migrate may call Lock again although the Lock before it, which it gave up, has the key by now.
 func TestADriverIsLockedOnce(t *testing.T) {
 	story(t, func(w *world) {
-		p, other := w.process(nil), w.process(nil)
+		p := w.process(nil)
 		if err := p.driver.Unlock(); !errors.Is(err, database.ErrNotLocked) {
 			w.Errorf("Unlock of nothing: got %v, want database.ErrNotLocked", err)
 		}
@@ -177,20 +159,20 @@ func TestADriverIsLockedOnce(t *testing.T) {
 		if err := p.driver.Unlock(); err != nil {
 			w.Error(err)
 		}
-		w.wantFree(other.locks)
+		w.WantFree(key)
 	})
 }
 
 func TestCloseUnlocks(t *testing.T) {
 	story(t, func(w *world) {
-		p, other := w.process(nil), w.process(nil)
+		p := w.process(nil)
 		if err := p.driver.Lock(); err != nil {
 			w.Fatal(err)
 		}
 		if err := p.driver.Close(); err != nil {
 			w.Error(err)
 		}
-		w.wantFree(other.locks)
+		w.WantFree(key)
 	})
 }
 
@@ -198,7 +180,7 @@ func TestCloseUnlocks(t *testing.T) {
 // goroutines in the bubble.
 func TestCloseUnlocksAfterAPanic(t *testing.T) {
 	story(t, func(w *world) {
-		p, other := w.process(func() error { panic("a bug") }), w.process(nil)
+		p := w.process(func() error { panic("a bug") })
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -210,40 +192,38 @@ func TestCloseUnlocksAfterAPanic(t *testing.T) {
 			}
 			_ = p.driver.Run(strings.NewReader("a migration"))
 		}()
-		pass(10 * asynclock.DefaultTTL)
-		if _, err := other.locks.TryLock(w.Context(), key); !errors.Is(err, asynclock.ErrHeld) {
-			w.Errorf("before Close: got %v, want ErrHeld", err)
-		}
+		adapterkit.Pass(10 * asynclock.DefaultTTL)
+		w.WantHeld(key)
 		if err := p.driver.Close(); err != nil {
 			w.Error(err)
 		}
-		w.wantFree(other.locks)
+		w.WantFree(key)
 	})
 }
 
 // migrate can't stop a Lock that it has given up. Nobody would unlock what it takes after Close.
 func TestCloseEndsALockThatWaits(t *testing.T) {
 	story(t, func(w *world) {
-		p, other := w.process(nil, asynclock.WithWait(time.Hour)), w.process(nil)
-		lease := w.hold(other.locks)
+		p := w.process(nil, asynclock.WithWait(time.Hour))
+		lease := w.Hold(key)
 		done := make(chan error, 1)
 		go func() { done <- p.driver.Lock() }()
-		pass(time.Minute)
+		adapterkit.Pass(time.Minute)
 		if err := p.driver.Close(); err != nil {
 			w.Error(err)
 		}
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			w.Errorf("got %v, want Canceled", err)
 		}
-		pass(time.Second) // it leaves its queue
+		adapterkit.Pass(time.Second) // it leaves its queue
 		lease.Unlock(w.Context())
-		w.wantFree(other.locks)
+		w.WantFree(key)
 	})
 }
 
 func TestOpenWrapsToo(t *testing.T) {
 	story(t, func(w *world) {
-		p, other := w.process(nil), w.process(nil)
+		p := w.process(nil)
 		opened, err := p.driver.Open("sqlite://" + filepath.Join(w.TempDir(), "opened.db"))
 		if err != nil {
 			w.Fatal(err)
@@ -251,9 +231,7 @@ func TestOpenWrapsToo(t *testing.T) {
 		if err := opened.Lock(); err != nil {
 			w.Fatal(err)
 		}
-		if _, err := other.locks.TryLock(w.Context(), key); !errors.Is(err, asynclock.ErrHeld) {
-			w.Errorf("got %v, want ErrHeld", err)
-		}
+		w.WantHeld(key)
 		if err := opened.Close(); err != nil {
 			w.Error(err)
 		}
@@ -270,15 +248,12 @@ func TestBadInputIsRefused(t *testing.T) {
 			_, err := migratelock.Wrap(inner, locks, key, options...)
 			return err
 		}
-		for name, tt := range map[string]struct{ got, want error }{
-			"no driver":  {made(nil, p.locks, key), asynclock.ErrInvalidOption},
-			"no client":  {made(p.driver, nil, key), asynclock.ErrInvalidOption},
-			"no key":     {made(p.driver, p.locks, ""), asynclock.ErrInvalidKey},
-			"nil option": {made(p.driver, p.locks, key, nil), asynclock.ErrInvalidOption},
-		} {
-			if !errors.Is(tt.got, tt.want) {
-				w.Errorf("%s: got %v, want %v", name, tt.got, tt.want)
-			}
-		}
+		adapterkit.WantRefusals(w, func(locks *asynclock.Client, options ...asynclock.LockOption) error {
+			return made(p.driver, locks, key, options...)
+		})
+		adapterkit.WantResults(w, adapterkit.Results{
+			"no driver": {made(nil, p.locks, key), asynclock.ErrInvalidOption},
+			"no key":    {made(p.driver, p.locks, ""), asynclock.ErrInvalidKey},
+		})
 	})
 }

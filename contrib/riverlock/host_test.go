@@ -17,12 +17,13 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/riverlock"
+	"github.com/asynclock/asynclock-go/internal/test/kit/adapterkit"
 )
 
 // newHost makes River on a host, which works payments four at a time, until the test ends.
 func newHost(t *testing.T, store *asynclocktest.Store, db *sql.DB, work func(ctx context.Context) error) *river.Client[*sql.Tx] {
 	t.Helper()
-	perKey, err := riverlock.PerKey(newClient(t, store), account, 20*time.Millisecond)
+	perKey, err := riverlock.PerKey(adapterkit.NewClient(t, store), account, 20*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,12 +6,13 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -23,8 +24,8 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/riverlock"
+	"github.com/asynclock/asynclock-go/internal/test/kit/adapterkit"
 )
 
 // migrated is an empty queue, as a file. It is made once, because that takes a second.
@@ -107,48 +108,30 @@ func newDatabase(t *testing.T) *sql.DB {
 	return db
 }
 
-// newClient makes a client, which is closed with the test.
-func newClient(t *testing.T, store *asynclocktest.Store) *asynclock.Client {
-	t.Helper()
-	locks, err := asynclock.New(store, asynclock.WithoutLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended, end := context.WithCancel(context.Background())
-	end()
-	t.Cleanup(func() { locks.Close(ended) }) // which waits for a second, if a test has failed and left a lease
-	return locks
-}
-
 // A world is River with a queue, whose jobs are worked one by one, and a place for locks.
 type world struct {
-	*testing.T
-	store *asynclocktest.Store
-	locks *asynclock.Client // of the worker
-	db    *sql.DB
+	*adapterkit.World
+	db *sql.DB
 }
 
 // story tells a story in a bubble.
 func story(t *testing.T, tell func(w *world)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		store := asynclocktest.New()
-		tell(&world{t, store, newClient(t, store), newDatabase(t)})
-	})
+	adapterkit.Story(t, func(w *adapterkit.World) { tell(&world{w, newDatabase(w.T)}) })
 }
 
-// work has River work a payment of the account "a", and returns what became of the job. It must not be kept.
-func (w *world) work(work func(ctx context.Context) error, options ...asynclock.LockOption) *rivertype.JobRow {
+// perKey makes the middleware of a host.
+func (w *world) perKey(options ...asynclock.LockOption) *riverlock.Middleware {
 	w.Helper()
-	perKey, err := riverlock.PerKey(w.locks, account, snooze, options...)
+	perKey, err := riverlock.PerKey(w.Client(), account, snooze, options...)
 	if err != nil {
 		w.Fatal(err)
 	}
-	return w.workWith(perKey, payment{"a"}, work)
+	return perKey
 }
 
-func (w *world) workWith(middleware rivertype.Middleware, job payment, work func(ctx context.Context) error) *rivertype.JobRow {
+// work has River work a payment, and returns what became of the job. It must not be kept.
+func (w *world) work(middleware rivertype.Middleware, job payment, work func(ctx context.Context) error) *rivertype.JobRow {
 	w.Helper()
 	config := &river.Config{Middleware: []rivertype.Middleware{middleware}, Logger: slog.New(slog.DiscardHandler)}
 	tx, err := w.db.BeginTx(w.Context(), nil)
@@ -175,40 +158,32 @@ func (w *world) wantSnoozed(job *rivertype.JobRow) {
 	}
 }
 
-// wantFailed checks that a job has failed for good, since it has one attempt.
-func (w *world) wantFailed(job *rivertype.JobRow) {
-	w.Helper()
-	if job.State != rivertype.JobStateDiscarded || len(job.Errors) != 1 {
-		w.Errorf("got state %s, errors %v, want it discarded", job.State, job.Errors)
-	}
+// errSnoozed stands for a snooze, which is no error of the job.
+var errSnoozed = errors.New("snoozed")
+
+// A failure is what River keeps of an error: its text.
+type failure string
+
+func (f failure) Error() string { return string(f) }
+func (f failure) Is(target error) bool {
+	return strings.Contains(string(f), strings.TrimPrefix(target.Error(), "asynclock: "))
 }
 
-func (w *world) wantComplete(job *rivertype.JobRow) {
-	w.Helper()
-	if job.State != rivertype.JobStateCompleted {
-		w.Errorf("got state %s, errors %v, want it completed", job.State, job.Errors)
-	}
-}
-
-// wantFree checks that another client can take the key.
-func (w *world) wantFree() {
-	w.Helper()
-	lease, err := newClient(w.T, w.store).TryLock(w.Context(), "account:a")
-	if err != nil {
-		w.Fatalf("got %v, want the key free", err)
-	}
-	lease.Unlock(w.Context())
-}
-
-func never(t *testing.T) func(context.Context) error {
-	return func(context.Context) error {
-		t.Error("the job was worked")
+// told returns what a job says to those who look at it. It has failed for good with its first error.
+func told(job *rivertype.JobRow) error {
+	switch job.State {
+	case rivertype.JobStateCompleted:
 		return nil
+	case rivertype.JobStateScheduled:
+		return errSnoozed
+	default:
+		return failure(job.Errors[0].Error)
 	}
 }
 
-// pass lets time pass, and what happens in it be done.
-func pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
+// open makes a host whose payments of the account "a" are worked.
+func open(w *adapterkit.World, work func(context.Context) error) (run func() error) {
+	river := &world{w, newDatabase(w.T)}
+	perKey := river.perKey()
+	return func() error { return told(river.work(perKey, payment{"a"}, work)) }
 }

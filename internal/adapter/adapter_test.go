@@ -14,22 +14,10 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/adapterkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// newClient makes a client, which is closed with the test. A lease that is left holds that up for a second.
-func newClient(t *testing.T, store *asynclocktest.Store) *asynclock.Client {
-	t.Helper()
-	locks, err := asynclock.New(store, asynclock.WithoutLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended, end := context.WithCancel(context.Background())
-	end()
-	t.Cleanup(func() { locks.Close(ended) })
-	return locks
-}
 
 func lock(t *testing.T, locks *asynclock.Client, key string) *asynclock.Lease {
 	t.Helper()
@@ -43,7 +31,7 @@ func lock(t *testing.T, locks *asynclock.Client, key string) *asynclock.Lease {
 func TestCheckSendsNothing(t *testing.T) {
 	t.Parallel()
 	store := asynclocktest.New()
-	locks := newClient(t, store)
+	locks := adapterkit.NewClient(t, store)
 	var none *asynclock.Client
 	for name, tt := range map[string]struct {
 		request Request
@@ -70,7 +58,7 @@ func TestUnlockReturnsWhatTheLeaseDidNotCover(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := asynclocktest.New()
-		locks := newClient(t, store)
+		locks := adapterkit.NewClient(t, store)
 		for name, tt := range map[string]struct {
 			trouble func(key string)
 			want    error
@@ -121,7 +109,7 @@ func TestNotBegun(t *testing.T) {
 
 func TestLeasesAreTakenInTheirOrder(t *testing.T) {
 	t.Parallel()
-	locks := newClient(t, asynclocktest.New())
+	locks := adapterkit.NewClient(t, asynclocktest.New())
 	first, second, other := lock(t, locks, "a"), lock(t, locks, "b"), lock(t, locks, "c")
 	defer other.Unlock(t.Context())
 	defer second.Unlock(t.Context())

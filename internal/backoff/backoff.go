@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backoff computes the pauses between tries.
+// Package backoff computes the pauses between tries, and makes them.
 package backoff
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
 )
@@ -18,4 +19,16 @@ func Jitter(d time.Duration, spread float64) time.Duration {
 // most, it returns first.
 func Doubled(first time.Duration, failures int, most time.Duration) time.Duration {
 	return min(first<<min(max(failures, 0), 16), max(most, first))
+}
+
+// Sleep waits for d. It reports false if ctx has ended first.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

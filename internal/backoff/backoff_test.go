@@ -3,7 +3,9 @@
 package backoff_test
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/backoff"
@@ -36,4 +38,17 @@ func TestDoubled(t *testing.T) {
 			t.Errorf("after %d failures: got %d, want %d", failures, got, want)
 		}
 	}
+}
+
+func TestSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for _, want := range []bool{true, false} {
+			begin := time.Now()
+			if got := backoff.Sleep(ctx, 40*time.Second); got != want || time.Since(begin) > 40*time.Second {
+				t.Errorf("got %t after %v, want %t", got, time.Since(begin), want)
+			}
+		}
+	})
 }

@@ -19,7 +19,7 @@ import (
 // The terminal in which the demo runs.
 const (
 	columns = 100
-	rows    = 33 // so that nothing scrolls away
+	rows    = 34 // so that nothing scrolls away
 	kind    = "xterm-256color"
 )
 

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func TestWatch(t *testing.T) {
 		before = e.at
 		all.WriteString(e.text)
 	}
-	if got, want := all.String(), "33 100\r\nend\r\n"; got != want {
+	if got, want := all.String(), fmt.Sprintf("%d %d\r\nend\r\n", rows, columns); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -42,14 +42,14 @@ func animate(ctx context.Context, recording []byte) ([]byte, error) {
 var (
 	sized    = regexp.MustCompile(`^<svg [^>]*width="([\d.]+)" height="([\d.]+)"`)
 	animated = regexp.MustCompile(`<g style="animation-duration:[^"]*"`)
-	moved    = regexp.MustCompile(`transform:translateX\((-[\d.]+px)\)`)
+	moved    = regexp.MustCompile(`transform:translateX\((-[\d.]+)px\)`)
 )
 
 // errReel says that svg-term's output is not as expected.
 var errReel = errors.New("svg-term's output has no animation that we know")
 
-// finish adds to an animation what svg-term leaves out. These are the hash of the recording, a still
-// end for readers who want less motion, a title for screen readers, and a size that adapts to the page.
+// finish adds to an animation what svg-term leaves out. These are the hash of the recording, a title for screen
+// readers, a size that adapts to the page, and a place at which the stage stands while nothing moves it: at the end.
 func finish(svg string, recording []byte) ([]byte, error) {
 	size := sized.FindStringSubmatch(svg)
 	stage := animated.FindStringIndex(svg)
@@ -60,8 +60,8 @@ func finish(svg string, recording []byte) ([]byte, error) {
 	opening := len(size[0])
 	inside := opening + strings.IndexByte(svg[opening:], '>') + 1
 	return []byte(svg[:opening] + fmt.Sprintf(` viewBox="0 0 %s %s"`, size[1], size[2]) + svg[opening:inside] +
-		"<title>asynclock demo</title>" + castMark(recording) + stillStyle(steps[len(steps)-1][1]) +
-		svg[inside:stage[0]] + `<g class="reel" ` + svg[stage[0]+len("<g "):] + "\n"), nil
+		"<title>asynclock demo</title>" + castMark(recording) + still +
+		svg[inside:stage[0]] + reelAt(steps[len(steps)-1][1]) + svg[stage[0]+len("<g "):] + "\n"), nil
 }
 
 // castMark names the recording of an animation.
@@ -69,7 +69,9 @@ func castMark(recording []byte) string {
 	return fmt.Sprintf("<!-- sha256 of %s: %x -->", castName, sha256.Sum256(recording))
 }
 
-// stillStyle shows the end only, which is moved so far, if the reader asked for less motion.
-func stillStyle(end string) string {
-	return "<style>@media (prefers-reduced-motion: reduce){.reel{animation:none!important;transform:translateX(" + end + ")}}</style>"
-}
+// still stops the animation if the reader asked for less motion.
+const still = "<style>@media (prefers-reduced-motion: reduce){.reel{animation:none!important}}</style>"
+
+// reelAt begins the stage, moved so far. The animation overrides that. A program that draws pictures and knows no
+// animations shows the finished end.
+func reelAt(end string) string { return `<g class="reel" transform="translate(` + end + `)" ` }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -34,7 +35,7 @@ func TestCommittedReel(t *testing.T) {
 	if len(steps) < 10 {
 		t.Fatalf("got %d steps, want an animation", len(steps))
 	}
-	for _, want := range []string{castMark([]byte(recording)), stillStyle(steps[len(steps)-1][1]), `<g class="reel" style="animation-`} {
+	for _, want := range []string{castMark([]byte(recording)), still, reelAt(steps[len(steps)-1][1]) + `style="animation-`} {
 		if strings.Count(svg, want) != 1 {
 			t.Errorf("%s has no %q; draw it again: make pictures", reelName, want)
 		}
@@ -90,6 +91,23 @@ func TestCommittedCast(t *testing.T) {
 	if !strings.Contains(story.String(), "No update made under the lock was lost.") {
 		t.Error("the recording does not end as the demo does")
 	}
+	if got := height(story.String()); got != rows {
+		t.Errorf("got a recording that needs %d rows, want %d, or something scrolls away", got, rows)
+	}
+}
+
+// height returns how many rows of a terminal a text needs, which moves up by escape sequences only.
+func height(text string) int {
+	row, most := 0, 0
+	for _, step := range regexp.MustCompile(`\n|\x1b\[(\d+)A`).FindAllStringSubmatch(text, -1) {
+		if up, err := strconv.Atoi(step[1]); err == nil {
+			row -= up
+		} else {
+			row++
+		}
+		most = max(most, row)
+	}
+	return most + 1
 }
 
 func TestFinish(t *testing.T) {
@@ -98,9 +116,9 @@ func TestFinish(t *testing.T) {
 	const made = `<svg xmlns="x" width="20" height="1.5"><style>@keyframes k{0%{transform:translateX(-10px)}to{transform:translateX(-20px)}}</style>` + stage + `</g></svg>`
 	const want = `<svg xmlns="x" width="20" height="1.5" viewBox="0 0 20 1.5"><title>asynclock demo</title>` +
 		`<!-- sha256 of demo.cast: ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad -->` +
-		`<style>@media (prefers-reduced-motion: reduce){.reel{animation:none!important;transform:translateX(-20px)}}</style>` +
+		`<style>@media (prefers-reduced-motion: reduce){.reel{animation:none!important}}</style>` +
 		`<style>@keyframes k{0%{transform:translateX(-10px)}to{transform:translateX(-20px)}}</style>` +
-		`<g class="reel" style="animation-duration:9s;animation-name:k"></g></svg>` + "\n"
+		`<g class="reel" transform="translate(-20)" style="animation-duration:9s;animation-name:k"></g></svg>` + "\n"
 	if got, err := finish(made, []byte("abc")); string(got) != want || err != nil {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}

@@ -104,7 +104,7 @@ func TestAGraceIsLoggedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		st := &Store{settings: s, log: s.log()}
+		st := &Store{settings: s, log: s.log.Open()}
 		lines := func(want int, when string) {
 			t.Helper()
 			synctest.Wait()
@@ -130,7 +130,7 @@ func TestAGraceIsLoggedOnce(t *testing.T) {
 func TestWithoutALoggerWarningsGoToTheDefault(t *testing.T) {
 	kit.LogOptions(t, WithLogger, WithoutLogger, func(_ *testing.T, options []Option) error {
 		s, err := newSettings(options)
-		kit.Warn(s.log())
+		kit.Warn(s.log.Open())
 		return err
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/backoff"
 	"github.com/asynclock/asynclock-go/pubsub"
 )
 
@@ -60,11 +61,7 @@ const probeWithin = 200 * time.Millisecond
 
 // Publish sends a probe, unless another's message has proved the channel.
 func (o *observersChannel) Publish(ctx context.Context, probe string) error {
-	wait := time.NewTimer(rand.N(probeWithin))
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-	case <-ctx.Done():
+	if !backoff.Sleep(ctx, rand.N(probeWithin)) {
 		return ctx.Err()
 	}
 	if deliver := o.deliver.Load(); o.heard.Swap(false) && deliver != nil && strings.HasPrefix(probe, pubsub.ProbePrefix) {

@@ -125,7 +125,7 @@ func New(client rueidis.Client, opts ...Option) (*Store, error) {
 }
 
 func newStore(driver redisdriver.Driver, s settings) *Store {
-	return &Store{conn: &connection{Driver: driver}, settings: s, log: s.log(), activity: activity{began: time.Now()}}
+	return &Store{conn: &connection{Driver: driver}, settings: s, log: s.log.Open(), activity: activity{began: time.Now()}}
 }
 
 // Close closes the connections that [Open] opened, and the driver of [NewWith]. A client that was

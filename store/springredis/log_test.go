@@ -37,7 +37,7 @@ func TestALogHandlerThatBlocksHoldsUpNoMessages(t *testing.T) {
 func TestWithoutALoggerWarningsGoToTheDefault(t *testing.T) {
 	kit.LogOptions(t, WithLogger, WithoutLogger, func(_ *testing.T, options []Option) error {
 		s, err := newSettings(options)
-		kit.Warn(s.log())
+		kit.Warn(s.log.Open())
 		return err
 	})
 }

@@ -62,11 +62,11 @@ func (o option) apply(s *settings) error { return o(s) }
 type settings struct {
 	lockType     LockType
 	pollInterval time.Duration
-	log          func() *asynclog.Log
+	log          asynclog.Choice
 }
 
 func newSettings(opts []Option) (settings, error) {
-	s := settings{log: asynclog.Default, pollInterval: DefaultPollInterval}
+	s := settings{pollInterval: DefaultPollInterval}
 	for _, o := range opts {
 		if o == nil {
 			return s, fmt.Errorf("%w: nil option", store.ErrInvalidOption)
@@ -110,19 +110,10 @@ func WithPollInterval(interval time.Duration) Option {
 // Default: warnings and errors go to slog.Default(), whichever it is at that moment. Each message
 // is written once a minute at most. [WithoutLogger] silences the store.
 func WithLogger(logger *slog.Logger) Option {
-	return option(func(s *settings) error {
-		if logger == nil {
-			return fmt.Errorf("%w: nil logger", store.ErrInvalidOption)
-		}
-		s.log = func() *asynclog.Log { return asynclog.New(logger) }
-		return nil
-	})
+	return option(func(s *settings) error { return s.log.Logger(logger) })
 }
 
 // WithoutLogger silences the store: nothing is written, not even warnings.
 func WithoutLogger() Option {
-	return option(func(s *settings) error {
-		s.log = func() *asynclog.Log { return nil }
-		return nil
-	})
+	return option(func(s *settings) error { return s.log.Nowhere() })
 }

@@ -76,7 +76,7 @@ func newStore(registryKey string, opts []Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{names: newNames(registryKey), settings: s, log: s.log()}, nil
+	return &Store{names: newNames(registryKey), settings: s, log: s.log.Open()}, nil
 }
 
 // Close closes the connections that [Open] opened. A client that was given to [New] stays

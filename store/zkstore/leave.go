@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/asynclock/asynclock-go/internal/backoff"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -116,7 +117,7 @@ func retryAfter(err error, refusals *int) time.Duration {
 	if errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrOutcomeUnknown) {
 		return retryIn
 	}
-	d := min(retryIn<<min(*refusals, 6), longestRetry)
+	d := backoff.Doubled(retryIn, *refusals, longestRetry)
 	*refusals++
 	return d
 }

@@ -52,12 +52,11 @@ type settings struct {
 	acl            []zk.ACL
 	tls            *tls.Config
 	dial           func(ctx context.Context, network, address string) (net.Conn, error)
-	log            func() *asynclog.Log
+	log            asynclog.Choice
 }
 
 func newSettings(opts []Option) (settings, error) {
 	s := settings{
-		log:            asynclog.Default,
 		names:          names{root: DefaultRoot},
 		sessionTimeout: DefaultSessionTimeout,
 		tickTime:       DefaultTickTime,
@@ -224,19 +223,10 @@ func WithDialer(dial func(ctx context.Context, network, address string) (net.Con
 // Default: warnings and errors go to slog.Default(), whichever it is at that moment. Each message
 // is written once a minute at most. [WithoutLogger] silences the store.
 func WithLogger(logger *slog.Logger) Option {
-	return option(func(s *settings) error {
-		if logger == nil {
-			return fmt.Errorf("%w: nil logger", store.ErrInvalidOption)
-		}
-		s.log = func() *asynclog.Log { return asynclog.New(logger) }
-		return nil
-	})
+	return option(func(s *settings) error { return s.log.Logger(logger) })
 }
 
 // WithoutLogger silences the store: nothing is written, not even warnings.
 func WithoutLogger() Option {
-	return option(func(s *settings) error {
-		s.log = func() *asynclog.Log { return nil }
-		return nil
-	})
+	return option(func(s *settings) error { return s.log.Nowhere() })
 }

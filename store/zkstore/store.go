@@ -66,7 +66,7 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 	}
 	st := &Store{
 		settings:  s,
-		log:       s.log(),
+		log:       s.log.Open(),
 		health:    sessionHealth{lag: s.tickTime / 2},
 		stopping:  make(chan struct{}),
 		lockNodes: make(map[string]*lockNode),

@@ -9,12 +9,20 @@ import (
 	"unicode"
 )
 
-var destination = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+var (
+	destination = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	shown       = regexp.MustCompile(`!\[[^\]]*\]\(([^()\s]+)\)`)
+)
 
 // linksOf returns where the links and pictures of a page lead.
-func linksOf(page string) (all []string) {
-	for _, found := range destination.FindAllStringSubmatch(code.ReplaceAllString(unfenced(page), ""), -1) {
-		all = append(all, found[1])
+func linksOf(page string) []string { return found(destination, page) }
+
+// picturesOf returns the pictures that a page shows. A link to a picture does not show it.
+func picturesOf(page string) []string { return found(shown, page) }
+
+func found(pattern *regexp.Regexp, page string) (all []string) {
+	for _, f := range pattern.FindAllStringSubmatch(code.ReplaceAllString(unfenced(page), ""), -1) {
+		all = append(all, f[1])
 	}
 	return all
 }
@@ -48,7 +56,7 @@ func anchorsOf(page string) (all []string) {
 
 var isHeading = regexp.MustCompile(`^#{1,6} +`)
 
-// unfenced returns a page without its blocks of code.
+// unfenced returns a page with an empty line in place of each block of code.
 func unfenced(page string) string {
 	var b strings.Builder
 	fenced := false
@@ -56,6 +64,7 @@ func unfenced(page string) string {
 		switch {
 		case strings.HasPrefix(strings.TrimSpace(line), "```"):
 			fenced = !fenced
+			b.WriteByte('\n')
 		case !fenced:
 			b.WriteString(line)
 		}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
@@ -19,13 +18,8 @@ func TestLinks(t *testing.T) {
 	t.Parallel()
 	root := os.DirFS(kit.Root(t))
 	site := &site{root: root, anchors: make(map[string][]string)}
-	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && name != "." && strings.HasPrefix(entry.Name(), "."):
-			return fs.SkipDir
-		case path.Ext(name) != ".md" || name == "internal/test/chaos/page.md": // the beginning of docs/chaos.md
+	err := walk(root, func(name string) error {
+		if path.Ext(name) != ".md" || name == "internal/test/chaos/page.md" { // the beginning of docs/chaos.md
 			return nil
 		}
 		text, err := fs.ReadFile(root, name)

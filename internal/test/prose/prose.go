@@ -4,8 +4,6 @@ package prose
 
 import (
 	"fmt"
-	"go/scanner"
-	"go/token"
 	"path"
 	"regexp"
 	"strings"
@@ -37,57 +35,24 @@ func checkPhrases(text string) (wrong []string) {
 	return wrong
 }
 
-// commentsOf returns the comments of a source file, one text for each block.
-func commentsOf(name, source string) []string {
-	switch path.Ext(name) {
-	case ".go":
-		return goComments(source)
-	case ".lua", ".sql":
-		return lineComments(source, "--")
-	default:
-		return nil
+// commentsOf returns the comments of a source file, one text for each block. What looks like one in a string is held to
+// the same rules.
+func commentsOf(name, source string) (all []string) {
+	mark := "-- "
+	if path.Ext(name) == ".go" {
+		mark = "// "
 	}
-}
-
-func goComments(source string) (all []string) {
-	lines := strings.Split(source, "\n")
-	var s scanner.Scanner
-	files := token.NewFileSet()
-	s.Init(files.AddFile("", files.Base(), len(source)), []byte(source), nil, scanner.ScanComments)
-	last := -1 // the line of the comment before, if that stands alone
-	for {
-		pos, tok, text := s.Scan()
-		if tok == token.EOF {
-			return all
-		}
-		if tok != token.COMMENT || !strings.HasPrefix(text, "// ") {
-			continue
-		}
-		line := files.Position(pos).Line
-		alone := strings.HasPrefix(strings.TrimSpace(lines[line-1]), "//")
-		if text = text[3:]; alone && line == last+1 {
-			all[len(all)-1] += " " + text
-		} else {
-			all = append(all, text)
-		}
-		if last = -1; alone {
-			last = line
-		}
-	}
-}
-
-func lineComments(source, mark string) (all []string) {
 	inside := false
 	for line := range strings.Lines(source) {
-		text, found := strings.CutPrefix(strings.TrimSpace(line), mark+" ")
+		before, text, found := strings.Cut(strings.TrimSpace(line), mark)
+		alone := found && before == ""
 		switch {
-		case !found:
-		case inside:
+		case alone && inside:
 			all[len(all)-1] += " " + text
-		default:
+		case found:
 			all = append(all, text)
 		}
-		inside = found
+		inside = alone
 	}
 	return all
 }
@@ -101,30 +66,23 @@ var (
 
 // paragraphsOf returns the running text of a page: without code, tables and headings.
 func paragraphsOf(page string) (all []string) {
-	page = comment.ReplaceAllString(page, "")
-	current, fenced := "", false
+	var current strings.Builder
 	end := func() {
-		if current != "" {
-			all = append(all, link.ReplaceAllString(code.ReplaceAllString(current, "code"), "$1"))
+		if current.Len() > 0 {
+			all = append(all, link.ReplaceAllString(code.ReplaceAllString(current.String(), "code"), "$1"))
 		}
-		current = ""
+		current.Reset()
 	}
-	for line := range strings.Lines(page) {
+	for line := range strings.Lines(unfenced(comment.ReplaceAllString(page, ""))) {
 		text := strings.TrimSpace(line)
-		switch {
-		case strings.HasPrefix(text, "```"):
-			fenced = !fenced
+		if text == "" || text[0] == '|' || text[0] == '#' || strings.HasPrefix(line, "    ") {
 			end()
-		case fenced:
-		case text == "", text[0] == '|', text[0] == '#', strings.HasPrefix(line, "    "):
-			end()
-		default:
-			if isItem.MatchString(text) {
-				end()
-				text = isItem.ReplaceAllString(text, "")
-			}
-			current += text + " "
+			continue
 		}
+		if isItem.MatchString(text) {
+			end()
+		}
+		current.WriteString(isItem.ReplaceAllString(text, "") + " ")
 	}
 	end()
 	return all

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recipes has the code that docs/recipes.md shows, except the transactions with a fence, which
-// are in internal/test/fences.
+// Package recipes has the recipes of docs/recipes.md that no package and no program of examples shows.
 package recipes

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -79,39 +78,3 @@ func (o *orders) answer(ctx context.Context) int {
 }
 
 func (*orders) save(ctx context.Context, _ *asynclock.Lease) error { return ctx.Err() }
-
-type pages map[string]string
-
-// One of many requests fills the cache.
-func Example_stampede() {
-	with(func(ctx context.Context, locks *asynclock.Client) error {
-		cache := pages{}
-		page, err := cached(ctx, locks, cache, "home", func(context.Context) error {
-			fmt.Println("renders")
-			cache["home"] = "welcome"
-			return nil
-		})
-		fmt.Println(page)
-		return err
-	})
-	// Output:
-	// renders
-	// welcome
-}
-
-func cached(ctx context.Context, locks *asynclock.Client, cache pages, key string, fill func(context.Context) error) (string, error) {
-	for ctx.Err() == nil {
-		if page, ok := cache[key]; ok {
-			return page, nil
-		}
-		err := locks.WithLock(ctx, "fill:"+key, func(ctx context.Context, _ *asynclock.Lease) error {
-			return fill(ctx) // looks into the cache again, then renders the page
-		}, asynclock.WithWait(0))
-		if errors.Is(err, asynclock.ErrHeld) { // another is filling it
-			time.Sleep(20*time.Millisecond + rand.N(10*time.Millisecond))
-		} else if err != nil {
-			return "", err
-		}
-	}
-	return "", context.Cause(ctx)
-}

@@ -12,28 +12,6 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// All hosts together make at most twenty calls of a service at a time.
-func Example_limit() {
-	with(func(ctx context.Context, locks *asynclock.Client) error {
-		return geocode(ctx, locks, func(ctx context.Context) error {
-			fmt.Println("calls")
-			return ctx.Err()
-		})
-	})
-	// Output:
-	// calls
-}
-
-func geocode(ctx context.Context, locks *asynclock.Client, call func(context.Context) error) error {
-	slots, err := locks.Semaphore("geocoder", 20)
-	if err != nil {
-		return err
-	}
-	return slots.With(ctx, 1, func(ctx context.Context, _ *asynclock.Lease) error {
-		return call(ctx)
-	}, asynclock.WithWait(5*time.Second))
-}
-
 type config struct {
 	mu    sync.Mutex
 	token int64 // under which it was loaded

@@ -7,14 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"log"
 	"maps"
 	"net/http"
-	"net/http/httptest"
-
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/asynclock/asynclock-go/fence"
 )
@@ -102,32 +96,4 @@ func (b plainBucket) ask(ctx context.Context, method, name string, header http.H
 	}
 	maps.Copy(request.Header, header)
 	return http.DefaultClient.Do(request)
-}
-
-// A holder overslept. The next one has written since, so the sleeper's write is refused.
-func Example_s3() {
-	sleeper, err := fence.NewStamp("order:42", 1001) // usually a lease
-	if err != nil {
-		log.Fatal(err)
-	}
-	next, err := fence.NewStamp("order:42", 1002)
-	if err != nil {
-		log.Fatal(err)
-	}
-	ctx := context.Background()
-	storage := s3mem.New() // yours is in a cloud
-	if err := storage.CreateBucket("orders"); err != nil {
-		log.Fatal(err)
-	}
-	server := httptest.NewServer(gofakes3.New(storage).Server())
-	defer server.Close()
-	defer http.DefaultClient.CloseIdleConnections()
-	b := plainBucket{server.URL + "/orders"}
-	fmt.Println(saveOrder(ctx, b, sleeper, "order-42.json", "new"))
-	fmt.Println(saveOrder(ctx, b, next, "order-42.json", "paid"))
-	fmt.Println(saveOrder(ctx, b, sleeper, "order-42.json", "cancelled"))
-	// Output:
-	// <nil>
-	// <nil>
-	// fence: stale fencing token: token 1001 of "order:42" at "order-42.json" is smaller than 1002
 }
