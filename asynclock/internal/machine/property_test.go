@@ -281,7 +281,7 @@ func (s *script) passTime() {
 	}).Draw(s.T, "time"))
 }
 
-// alarmDue lets the time pass up to the alarm. What is due then comes to rest.
+// alarmDue lets the time pass up to the alarm, and sees that alarms of this time come to an end.
 func (s *script) alarmDue() {
 	if s.alarm == 0 {
 		return
