@@ -9,16 +9,13 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
-	"github.com/asynclock/asynclock-go/store"
 )
 
 // A brake holds up a client's watchdog as the system holds up a process: what
-// is due is not done in time. It is a store between the client and the world's,
-// whose sessions do not return from Lane, which the watchdog asks before it
-// sends a renewal. Events still arrive, and callers can still ask.
+// is due is not done in time. The store's sessions do not return from Lane, which
+// the watchdog asks before it sends a renewal. Events still arrive, and callers
+// can still ask.
 type brake struct {
-	store.Store
-
 	client  *asynclock.Client
 	number  int
 	on      atomic.Pointer[string] // the key at whose renewal to stand still
@@ -29,35 +26,18 @@ type brake struct {
 // braked makes the next client, with a brake.
 func (w *world) braked(options ...asynclock.ClientOption) (*asynclock.Client, *brake) {
 	w.Helper()
-	b := &brake{Store: w.store, stopped: make(chan struct{})}
-	c, err := asynclock.New(b, options...)
-	if err != nil {
-		w.Fatal(err)
-	}
-	b.client, b.number = c, w.clients
+	b := &brake{number: w.clients, stopped: make(chan struct{})}
 	w.clients++
-	w.Cleanup(func() { abandon(c) })
-	return c, b
+	b.client = w.clientOf(altered{Store: w.store, lane: b.lane}, options...)
+	return b.client, b
 }
 
-// Open implements [store.Store].
-func (b *brake) Open(id string, events func(store.Event)) (store.Session, error) {
-	s, err := b.Store.Open(id, events)
-	return brakedSession{s, b}, err
-}
-
-type brakedSession struct {
-	store.Session
-
-	brake *brake
-}
-
-func (s brakedSession) Lane(key string) int {
-	if on := s.brake.on.Load(); on != nil && *on == key && s.brake.on.CompareAndSwap(on, nil) {
-		s.brake.stopped <- struct{}{}
-		<-s.brake.moving
+func (b *brake) lane(key string) int {
+	if on := b.on.Load(); on != nil && *on == key && b.on.CompareAndSwap(on, nil) {
+		b.stopped <- struct{}{}
+		<-b.moving
 	}
-	return s.Session.Lane(key)
+	return 0
 }
 
 // pull makes the watchdog stand still until the returned function is called. It

@@ -414,20 +414,12 @@ func TestCloseInTheMiddleOfEverything(t *testing.T) {
 // A store that can't be joined makes no client.
 func TestNewReportsWhatJoinSays(t *testing.T) {
 	failed := errors.New("no more room")
-	c, err := asynclock.New(full{err: failed})
+	c, err := asynclock.New(altered{refuses: failed})
 	if c != nil {
 		t.Errorf("got a client, want none")
 	}
 	wantError(t, err, failed)
 }
-
-type full struct {
-	store.Store
-
-	err error
-}
-
-func (f full) Open(string, func(store.Event)) (store.Session, error) { return nil, f.err }
 
 // A context that is over at the call leaves a second for work that ended with it.
 func TestCloseWithAContextThatIsOver(t *testing.T) {
@@ -502,18 +494,9 @@ func TestCloseLogsWhatItWaitsFor(t *testing.T) {
 	})
 }
 
-// A closingStore counts how often it is closed.
-type closingStore struct {
-	store.Store
-
-	closed int
-}
-
-func (s *closingStore) Close() { s.closed++ }
-
 func TestOwnedStoreIsClosedWithItsClient(t *testing.T) {
 	story(t, func(w *world) {
-		owned := &closingStore{Store: w.store}
+		owned := &closable{Store: w.store}
 		c, err := asynclock.New(owned, asynclock.WithOwnedStore())
 		if err != nil {
 			w.Fatal(err)
@@ -529,7 +512,7 @@ func TestOwnedStoreIsClosedWithItsClient(t *testing.T) {
 		if owned.closed != 1 {
 			w.Errorf("closed %d times, want once", owned.closed)
 		}
-		shared := &closingStore{Store: w.store}
+		shared := &closable{Store: w.store}
 		if c, err = asynclock.New(shared); err != nil {
 			w.Fatal(err)
 		}
@@ -545,19 +528,16 @@ func TestOwnedStoreIsClosedWhenNewFails(t *testing.T) {
 		"bad option first": {asynclock.WithTTL(-1), asynclock.WithOwnedStore()},
 		"bad option last":  {asynclock.WithOwnedStore(), nil},
 	} {
-		owned := &closingStore{Store: memstore.New()}
+		owned := &closable{Store: memstore.New()}
 		_, err := asynclock.New(owned, options...)
 		wantError(t, err, asynclock.ErrInvalidOption)
 		if owned.closed != 1 {
 			t.Errorf("%s: closed %d times, want once", name, owned.closed)
 		}
 	}
-	_, err := asynclock.New(unclosable{memstore.New()}, asynclock.WithOwnedStore())
+	_, err := asynclock.New(altered{}, asynclock.WithOwnedStore()) // has no method Close
 	wantError(t, err, asynclock.ErrInvalidOption)
 }
-
-// An unclosable store has no method Close.
-type unclosable struct{ store.Store }
 
 func TestOwnedStoreMayBeInMemory(t *testing.T) {
 	story(t, func(w *world) {
@@ -585,15 +565,10 @@ func TestCloseOfAClosedClient(t *testing.T) {
 	})
 }
 
-// A failingStore can't be closed.
-type failingStore struct{ store.Store }
-
 var errStaysOpen = errors.New("asynclock: stays open")
-
-func (failingStore) Close() error { return errStaysOpen }
 
 func TestCloseReportsThatTheStoreCannotBeClosed(t *testing.T) {
 	story(t, func(w *world) {
-		wantError(w, w.clientOf(failingStore{w.store}, asynclock.WithOwnedStore()).Close(w.Context()), errStaysOpen)
+		wantError(w, w.clientOf(&closable{Store: w.store, err: errStaysOpen}, asynclock.WithOwnedStore()).Close(w.Context()), errStaysOpen)
 	})
 }

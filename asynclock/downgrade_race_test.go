@@ -247,26 +247,8 @@ func TestADowngradeKeepsTheMaximumHold(t *testing.T) {
 // A store that counts a forgotten holding as held has no numbers for a reader. Nothing of it goes on.
 func TestADowngradeWithoutANumberIsALoss(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.clientOf(forgetfulOfRests{w.store})
+		c := w.clientOf(altered{Store: w.store, released: func(r *store.ReleaseReply) { r.Grant = store.Grant{} }})
 		_, err := lock(w, c, "key").Downgrade(w.Context())
 		wantError(w, err, asynclock.ErrLost)
 	})
-}
-
-// A forgetfulOfRests store answers that a part goes on, without its numbers.
-type forgetfulOfRests struct{ store.Store }
-
-type forgetfulSession struct{ store.Session }
-
-func (s forgetfulOfRests) Open(id string, events func(store.Event)) (store.Session, error) {
-	session, err := s.Store.Open(id, events)
-	return forgetfulSession{session}, err
-}
-
-func (s forgetfulSession) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
-	replies := s.Session.Release(ctx, batch)
-	for i := range replies {
-		replies[i].Grant = store.Grant{}
-	}
-	return replies
 }

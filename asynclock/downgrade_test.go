@@ -66,23 +66,6 @@ func TestReadersJoinADowngradedLease(t *testing.T) {
 	})
 }
 
-// someShared is a store that has readers of one key only.
-type someShared struct{ store.Store }
-
-func (s someShared) Open(id string, notify func(store.Event)) (store.Session, error) {
-	session, err := s.Store.Open(id, notify)
-	return someSharedSession{session}, err
-}
-
-type someSharedSession struct{ store.Session }
-
-func (someSharedSession) CheckShared(key string) error {
-	if key == "shared" {
-		return nil
-	}
-	return store.ErrUnsupported
-}
-
 // A future that has joined the lease waits for the key again, unless somebody has received its result.
 func TestDowngradeBesideAFutureThatNobodyReceives(t *testing.T) {
 	story(t, func(w *world) {
@@ -116,15 +99,14 @@ func TestDowngradeBesideAFutureThatNobodyReceives(t *testing.T) {
 // A store may have readers of some keys only. The lease of another key goes on.
 func TestDowngradeOfAKeyWithoutReadersDoesNothing(t *testing.T) {
 	story(t, func(w *world) {
-		c, err := asynclock.New(someShared{w.store}, asynclock.WithoutLogger())
-		if err != nil {
-			w.Fatal(err)
-		}
-		ended, end := context.WithCancel(w.Context())
-		end()
-		defer c.Close(ended) // which waits for a second, if the test has failed and left a lease
+		c := w.clientOf(altered{Store: w.store, shared: func(key string) error {
+			if key == "shared" {
+				return nil
+			}
+			return store.ErrUnsupported
+		}})
 		writer := lock(w, c, "key")
-		_, err = writer.Downgrade(w.Context())
+		_, err := writer.Downgrade(w.Context())
 		wantError(w, err, asynclock.ErrUnsupported)
 		wantValid(w, writer)
 		unlock(w, writer)
@@ -280,7 +262,7 @@ func TestLeasesThatCantBeDowngraded(t *testing.T) {
 		wantError(w, err, asynclock.ErrUnlocked)
 		_, err = (*asynclock.Lease)(nil).Downgrade(w.Context())
 		wantError(w, err, asynclock.ErrInvalidOption)
-		other := w.clientOf(noReaders{w.store})
+		other := w.clientOf(without(w.store, func(f *store.Features) { f.Shared = false }))
 		held = lock(w, other, "e")
 		_, err = held.Downgrade(w.Context())
 		wantError(w, err, asynclock.ErrUnsupported)

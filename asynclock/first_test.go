@@ -4,46 +4,24 @@ package asynclock_test
 
 import (
 	"context"
+	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
-	"github.com/asynclock/asynclock-go/store"
-	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-// A releaseLog is a store that notes which releases of "key" call themselves the first.
-type releaseLog struct {
-	store.Store
-
-	first []bool
-}
-
-type loggedSession struct {
-	store.Session
-
-	log *releaseLog
-}
-
-func (r *releaseLog) Open(id string, events func(store.Event)) (store.Session, error) {
-	s, err := r.Store.Open(id, events)
-	return loggedSession{s, r}, err
-}
-
-func (s loggedSession) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
-	for _, q := range batch {
-		if q.Key == "key" {
-			s.log.first = append(s.log.first, q.Clean)
-		}
+// firsts says of each release of "key" whether it called itself the first.
+func firsts(st *asynclocktest.Store) (first []bool) {
+	for _, c := range st.Calls(asynclocktest.Release.On("key")) {
+		first = append(first, c.Release.Clean)
 	}
-	return s.Session.Release(ctx, batch)
+	return first
 }
 
 // A store may conclude from First that nobody else can have been granted the key.
 func TestOnlyAReleaseThatNothingMayOvertakeIsTheFirst(t *testing.T) {
-	t.Parallel()
 	for name, tt := range map[string]struct {
 		before func(*asynclocktest.Store, *asynclock.Lease)
 		want   []bool
@@ -76,53 +54,30 @@ func TestOnlyAReleaseThatNothingMayOvertakeIsTheFirst(t *testing.T) {
 			_ = l.Renew(context.Background(), ttl)
 		}, []bool{false}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				log := &releaseLog{Store: memstore.New()}
-				store := asynclocktest.Wrap(log)
-				c, err := asynclock.New(store)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer abandon(c)
-				l := lock(t, c, "key")
-				tt.before(store, l)
-				unlock(t, l)
-				if len(log.first) != len(tt.want) || log.first[0] != tt.want[0] || log.first[len(log.first)-1] != tt.want[len(tt.want)-1] {
-					t.Errorf("First of the releases: got %v, want %v", log.first, tt.want)
-				}
-			})
+		scene(t, name, func(w *world) {
+			l := lock(w, w.client(), "key")
+			tt.before(w.store, l)
+			unlock(w, l)
+			if got := firsts(w.store); !slices.Equal(got, tt.want) {
+				w.Errorf("First of the releases: got %v, want %v", got, tt.want)
+			}
 		})
 	}
 }
 
 // An owner that never held the key, or was granted it again meanwhile, has no first release.
 func TestAWithdrawalIsNotTheFirstRelease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		log := &releaseLog{Store: memstore.New()}
-		c, err := asynclock.New(asynclocktest.Wrap(log))
-		if err != nil {
-			t.Fatal(err)
-		}
-		other, err := asynclock.New(log.Store)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer abandon(c)
-		defer abandon(other)
-		held := lock(t, other, "key")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	story(t, func(w *world) {
+		lock(w, w.client(), "key")
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		defer cancel()
-		if _, err := c.Lock(ctx, "key"); err == nil {
-			t.Fatal("got a key that is held")
+		if _, err := w.client().Lock(ctx, "key"); err == nil {
+			w.Fatal("got a key that is held")
 		}
-		synctest.Wait()
-		if len(log.first) != 1 || log.first[0] {
-			t.Errorf("First of the releases: got %v, want [false]", log.first)
+		w.wait()
+		if got := firsts(w.store); !slices.Equal(got, []bool{false}) {
+			w.Errorf("First of the releases: got %v, want [false]", got)
 		}
-		unlock(t, held)
 	})
 }
 
@@ -131,16 +86,7 @@ func TestAWithdrawalIsNotTheFirstRelease(t *testing.T) {
 // on after the trust deadline. Somebody else may have had the key.
 func TestAReleaseThatComesTooLateIsNotTheFirst(t *testing.T) {
 	story(t, func(w *world) {
-		log := &releaseLog{Store: w.store}
-		b := &brake{Store: log, stopped: make(chan struct{})}
-		c, err := asynclock.New(b, asynclock.WithRetention(bound))
-		if err != nil {
-			w.Fatal(err)
-		}
-		b.client, b.number = c, w.clients
-		w.clients++
-		w.Cleanup(func() { abandon(c) })
-
+		c, b := w.braked(asynclock.WithRetention(bound))
 		l := lock(w, c, "key")
 		deadline := l.Deadline()
 		unlock(w, l)
@@ -158,13 +104,8 @@ func TestAReleaseThatComesTooLateIsNotTheFirst(t *testing.T) {
 		w.wait()
 		goOn()
 		w.wait()
-		for _, first := range log.first {
-			if first {
-				w.Errorf("First of the releases after the deadline: got %v, want none", log.first)
-			}
-		}
-		if len(log.first) == 0 {
-			w.Error("got no release after the deadline")
+		if got := firsts(w.store); len(got) == 0 || slices.Contains(got, true) {
+			w.Errorf("First of the releases after the deadline: got %v, want some, and all false", got)
 		}
 	})
 }

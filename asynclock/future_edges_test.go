@@ -383,7 +383,15 @@ func TestALoopOnAStoreThatDoesNotTell(t *testing.T) {
 	for _, tick := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second} {
 		t.Run(tick.String(), func(t *testing.T) {
 			story(t, func(w *world) {
-				c := w.clientOf(quiet{w.memory})
+				for _, kind := range []store.EventKind{store.EventQueued, store.EventRequested} {
+					w.store.EveryEvent(asynclocktest.Kind(kind), asynclocktest.Drop)
+				}
+				quiet := promising(w.store, true, false)
+				quiet.acquire = func(context.Context, []store.AcquireRequest) error {
+					time.Sleep(time.Millisecond)
+					return nil
+				}
+				c := w.clientOf(quiet)
 				ctx, cancel := context.WithCancel(w.Context())
 				defer cancel()
 				start := time.Now()
@@ -512,27 +520,4 @@ func (c *slowCtx) Err() error {
 		c.block()
 	}
 	return c.Context.Err()
-}
-
-// A quiet store tells nobody that others want a key.
-type quiet struct{ store.Store }
-
-func (q quiet) Open(id string, events func(store.Event)) (store.Session, error) {
-	s, err := q.Store.Open(id, func(e store.Event) {
-		if e.Kind != store.EventQueued && e.Kind != store.EventRequested {
-			events(e)
-		}
-	})
-	return quietSession{s}, err
-}
-
-type quietSession struct{ store.Session }
-
-func (q quietSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
-	time.Sleep(time.Millisecond)
-	replies := q.Session.Acquire(ctx, batch)
-	for i := range replies {
-		replies[i].WillNotify = false
-	}
-	return replies
 }

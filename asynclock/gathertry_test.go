@@ -18,17 +18,17 @@ import (
 func TestLockAllSendsTheLanesSideBySide(t *testing.T) {
 	story(t, func(w *world) {
 		const slow = time.Second / 2
-		w.store = asynclocktest.Wrap(lanes{memstore.New()})
+		w.store = asynclocktest.Wrap(lanes(memstore.New()))
 		w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Slow(slow/2, slow/2))
 		w.store.Every(asynclocktest.Release.Any, asynclocktest.Slow(slow/2, slow/2))
 		start := time.Now()
-		st := &batchedStore{Store: w.store}
+		st, sizes := counted(w.store)
 		m := lockAll(w, w.clientOf(st), three)
 		wantTime(w, "the lease", time.Now(), start.Add(slow))
 		unlockAll(w, m)
 		wantTime(w, "the end", time.Now(), start.Add(2*slow))
-		if want := []int{1, 1, 1}; !slices.Equal(st.acquires, want) || !slices.Equal(st.release, want) {
-			w.Errorf("got calls of %v and %v requests, want one for each lane", st.acquires, st.release)
+		if want := []int{1, 1, 1}; !slices.Equal(sizes.acquires, want) || !slices.Equal(sizes.releases, want) {
+			w.Errorf("got calls of %v and %v requests, want one for each lane", sizes.acquires, sizes.releases)
 		}
 		w.wantUnused()
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
 // The stories of this file are about renewals that are answered late, on a link
@@ -55,7 +56,7 @@ func TestRoundTripOfAFifthOfTheTTLLosesNoLease(t *testing.T) {
 func TestRoundTripOfAFifthOfTheTTLLosesNoneOfManyLeases(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		leases := holdKeys(t, &distant{forgetful: forgetful(store.Granted), takes: ttl / 5}, 2000)
+		leases := holdKeys(t, altered{Store: memstore.New(), renew: (&distant{takes: ttl / 5}).renew}, 2000)
 		time.Sleep(10 * ttl)
 		wantAll(t, leases)
 	})
@@ -189,8 +190,8 @@ func TestLateRenewalsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = time.Hour
-		d := &distant{forgetful: forgetful(store.Granted), takes: 2 * ttl}
-		leases := holdKeys(t, d, 64*100, asynclock.WithTTL(ttl))
+		d := &distant{takes: 2 * ttl}
+		leases := holdKeys(t, altered{Store: memstore.New(), renew: d.renew}, 64*100, asynclock.WithTTL(ttl))
 		time.Sleep(ttl)
 		for _, l := range leases {
 			if err := l.Err(); errors.Is(err, context.Canceled) {

@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
-	"github.com/asynclock/asynclock-go/store"
 )
 
 // bounded makes the next client. Its requests wait for hours and not for ever, so that a story that
@@ -160,49 +158,16 @@ func TestLockAllTakesEveryKeyOnce(t *testing.T) {
 	})
 }
 
-// A batchedStore notes how many requests go in one call.
-type batchedStore struct {
-	store.Store
-
-	mu                sync.Mutex
-	acquires, release []int
-}
-
-func (s *batchedStore) Open(id string, events func(store.Event)) (store.Session, error) {
-	session, err := s.Store.Open(id, events)
-	return &batchedSession{session, s}, err
-}
-
-type batchedSession struct {
-	store.Session
-
-	store *batchedStore
-}
-
-func (s *batchedSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
-	s.store.mu.Lock()
-	s.store.acquires = append(s.store.acquires, len(batch))
-	s.store.mu.Unlock()
-	return s.Session.Acquire(ctx, batch)
-}
-
-func (s *batchedSession) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
-	s.store.mu.Lock()
-	s.store.release = append(s.store.release, len(batch))
-	s.store.mu.Unlock()
-	return s.Session.Release(ctx, batch)
-}
-
 // Free keys cost one call to the store, and one to give them back.
 func TestLockAllOfFreeKeysIsOneCall(t *testing.T) {
 	stories(t, 20, func(w *world) {
-		st := &batchedStore{Store: w.store}
+		st, sizes := counted(w.store)
 		c := w.clientOf(st)
 		for _, n := range []int{8, asynclock.MaxKeys} {
-			st.acquires, st.release = nil, nil
+			sizes.acquires, sizes.releases = nil, nil
 			unlockAll(w, lockAll(w, c, numbered(n)))
-			if want := []int{n}; !slices.Equal(st.acquires, want) || !slices.Equal(st.release, want) {
-				w.Errorf("%d keys: got calls of %v and %v requests, want one each", n, st.acquires, st.release)
+			if want := []int{n}; !slices.Equal(sizes.acquires, want) || !slices.Equal(sizes.releases, want) {
+				w.Errorf("%d keys: got calls of %v and %v requests, want one each", n, sizes.acquires, sizes.releases)
 			}
 		}
 		w.wantUnused()

@@ -11,7 +11,6 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
-	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
@@ -40,35 +39,12 @@ func TestRenewOfAMultiLeaseExtendsEachPart(t *testing.T) {
 	})
 }
 
-// A counted store counts the requests in each call of Renew.
-type counted struct {
-	store.Store
-
-	sizes *[]int
-}
-
-func (s counted) Open(id string, notify func(store.Event)) (store.Session, error) {
-	inner, err := s.Store.Open(id, notify)
-	return countedSession{inner, s.sizes}, err
-}
-
-type countedSession struct {
-	store.Session
-
-	sizes *[]int
-}
-
-func (s countedSession) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
-	*s.sizes = append(*s.sizes, len(batch))
-	return s.Session.Renew(ctx, batch)
-}
-
 func TestRenewOfAMultiLeaseIsOneCall(t *testing.T) {
 	story(t, func(w *world) {
-		var sizes []int
-		m := lockAll(w, w.clientOf(counted{w.store, &sizes}), three)
-		if err := m.Renew(w.Context(), time.Hour); err != nil || !slices.Equal(sizes, []int{3}) {
-			w.Errorf("Renew: error %v, calls of %v renewals, want one of 3", err, sizes)
+		st, sizes := counted(w.store)
+		m := lockAll(w, w.clientOf(st), three)
+		if err := m.Renew(w.Context(), time.Hour); err != nil || !slices.Equal(sizes.renewals, []int{3}) {
+			w.Errorf("Renew: error %v, calls of %v renewals, want one of 3", err, sizes.renewals)
 		}
 	})
 }
@@ -76,7 +52,7 @@ func TestRenewOfAMultiLeaseIsOneCall(t *testing.T) {
 // A lane that takes long does not delay the others.
 func TestRenewOfAMultiLeaseSendsTheLanesSideBySide(t *testing.T) {
 	story(t, func(w *world) {
-		w.store = asynclocktest.Wrap(lanes{memstore.New()})
+		w.store = asynclocktest.Wrap(lanes(memstore.New()))
 		w.store.Every(asynclocktest.Renew.Any, asynclocktest.Slow(time.Second/2, time.Second/2))
 		m := lockAll(w, w.client(), three, asynclock.WithRenewal(false))
 		start := time.Now()

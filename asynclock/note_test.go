@@ -222,18 +222,10 @@ func TestNotesThatMakeNoSense(t *testing.T) {
 	})
 }
 
-// A noteless store has no notes, though its sessions have the methods.
-type noteless struct{ store.Store }
-
-func (s noteless) Features() store.Features {
-	f := s.Store.Features()
-	f.Notes = false
-	return f
-}
-
 func TestAStoreWithoutNotes(t *testing.T) {
 	story(t, func(w *world) {
-		for _, c := range []*asynclock.Client{w.clientOf(noteless{w.store}), w.clientOf(sessionless{w.memory})} {
+		noteless := without(w.store, func(f *store.Features) { f.Notes = false })
+		for _, c := range []*asynclock.Client{w.clientOf(noteless), w.clientOf(altered{Store: w.memory, bare: true})} {
 			l := lock(w, c, "key")
 			wantError(w, l.SetNote(w.Context(), nil, time.Hour), asynclock.ErrUnsupported)
 			_, err := c.Note(w.Context(), "key")
@@ -244,14 +236,6 @@ func TestAStoreWithoutNotes(t *testing.T) {
 			w.Errorf("requests: got %d, want none", n)
 		}
 	})
-}
-
-// A sessionless store says that it has notes, but its sessions lack the methods.
-type sessionless struct{ store.Store }
-
-func (s sessionless) Open(id string, notify func(store.Event)) (store.Session, error) {
-	inner, err := s.Store.Open(id, notify)
-	return struct{ store.Session }{inner}, err
 }
 
 func TestReadingANoteIsBounded(t *testing.T) {

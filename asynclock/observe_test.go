@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -248,39 +247,15 @@ func TestAnObserverIsToldLastWhatIsSo(t *testing.T) {
 	})
 }
 
-// A closing store closes its client while it is told of an observer.
-type closing struct {
-	store.Store
-
-	client **asynclock.Client
-}
-
-func (s closing) Open(id string, events func(store.Event)) (store.Session, error) {
-	session, err := s.Store.Open(id, events)
-	if err != nil {
-		return nil, err
-	}
-	return closingSession{session.(store.ObserveSession), s.client}, nil //nolint:forcetypeassert // it is one
-}
-
-type closingSession struct {
-	store.ObserveSession
-
-	client **asynclock.Client
-}
-
-func (s closingSession) Observe(key string, on bool) error {
-	if on {
-		go func() { _ = (*s.client).Close(context.Background()) }() // ends when the lease is unlocked
-		synctest.Wait()
-	}
-	return s.ObserveSession.Observe(key, on)
-}
-
 func TestWhoBeginsToObserveWhileTheClientCloses(t *testing.T) {
 	story(t, func(w *world) {
 		var c *asynclock.Client
-		c = w.clientOf(closing{w.store, &c})
+		c = w.clientOf(altered{Store: w.store, observe: func(on bool) {
+			if on {
+				go func() { _ = c.Close(context.Background()) }() // ends when the lease is unlocked
+				w.wait()
+			}
+		}})
 		l := lock(w, c, "key") // Close waits for it
 		_, err := c.Observe("key", asynclock.Observer{})
 		wantError(w, err, asynclock.ErrClosed)
@@ -288,24 +263,16 @@ func TestWhoBeginsToObserveWhileTheClientCloses(t *testing.T) {
 	})
 }
 
-// An unheard store has no announcements, though its sessions have the methods.
-type unheard struct{ store.Store }
-
-func (s unheard) Features() store.Features {
-	f := s.Store.Features()
-	f.Announcements = false
-	return f
-}
-
 func TestAStoreWithoutAnnouncements(t *testing.T) {
 	story(t, func(w *world) {
 		listens := w.observe(w.client())
 		listens.wants(w, "look true")
-		for _, c := range []*asynclock.Client{w.clientOf(unheard{w.store}), w.clientOf(sessionless{w.memory})} {
+		unheard := without(w.store, func(f *store.Features) { f.Announcements = false })
+		for _, c := range []*asynclock.Client{w.clientOf(unheard), w.clientOf(altered{Store: w.memory, bare: true})} {
 			_, err := c.Observe("key", asynclock.Observer{})
 			wantError(w, err, asynclock.ErrUnsupported)
 		}
-		c := w.clientOf(unheard{w.store})
+		c := w.clientOf(unheard)
 		l := lock(w, c, "key")
 		announce(w, l, "note")
 		wantNote(w, c, "note", l.Token())

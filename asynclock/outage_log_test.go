@@ -141,7 +141,7 @@ func TestAnOutageOfSeveralLanesIsLoggedOnce(t *testing.T) {
 		return func(call asynclocktest.Call) bool { return strings.ContainsAny(call.Key, keys) }
 	}
 	hold := func(w *world, log *notebook) {
-		w.store = asynclocktest.Wrap(lanes{memstore.New()})
+		w.store = asynclocktest.Wrap(lanes(memstore.New()))
 		c := w.client(log.option(slog.LevelWarn))
 		for _, key := range []string{"a", "b", "c"} {
 			lock(w, c, key)

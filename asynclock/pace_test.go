@@ -13,13 +13,12 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
 // A distant store takes its time for each call that renews, and notes how many
 // leases each of them is for.
 type distant struct {
-	forgetful
-
 	takes time.Duration
 
 	mu       sync.Mutex
@@ -29,9 +28,7 @@ type distant struct {
 	atOnce   int // calls, at most
 }
 
-func (d *distant) Open(string, func(store.Event)) (store.Session, error) { return d, nil }
-
-func (d *distant) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
+func (d *distant) renew(ctx context.Context, batch []store.RenewRequest) error {
 	d.mu.Lock()
 	d.sizes = append(d.sizes, len(batch))
 	d.underWay++
@@ -45,15 +42,12 @@ func (d *distant) Renew(ctx context.Context, batch []store.RenewRequest) []store
 		d.underWay--
 		d.mu.Unlock()
 	}()
-	replies := d.forgetful.Renew(ctx, batch)
 	select {
 	case <-time.After(d.takes):
+		return nil
 	case <-ctx.Done(): // the client closes, or has too many calls under way
-		for i := range replies {
-			replies[i].Err = ctx.Err()
-		}
+		return ctx.Err()
 	}
-	return replies
 }
 
 // holdKeys has a client of the store hold n keys, "key 0" and on, until the test ends.
@@ -96,8 +90,8 @@ func TestRenewalsAreGentleUnlessTheyAreLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				d := &distant{forgetful: forgetful(store.Granted), takes: tt.takes}
-				leases := holdKeys(t, d, 2000)
+				d := &distant{takes: tt.takes}
+				leases := holdKeys(t, altered{Store: memstore.New(), renew: d.renew}, 2000)
 				time.Sleep(asynclock.DefaultTTL)
 				wantAll(t, leases)
 				d.mu.Lock()
@@ -117,28 +111,21 @@ func TestRenewalsAreGentleUnlessTheyAreLate(t *testing.T) {
 	}
 }
 
-// A laned store is one of several parts, as a Cluster is.
-type laned struct{ distant }
-
-func (l *laned) Open(string, func(store.Event)) (store.Session, error) { return l, nil }
-
-// Lane is the number that the key ends with.
-func (l *laned) Lane(key string) (number int) {
-	_, _ = fmt.Sscanf(key, "key %d", &number)
-	return number
-}
-
 func TestLanesAreNotRenewedAllAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &laned{distant{forgetful: forgetful(store.Granted), times: make(map[time.Time]bool)}}
+		d := &distant{times: make(map[time.Time]bool)}
+		numbered := func(key string) (number int) {
+			_, _ = fmt.Sscanf(key, "key %d", &number)
+			return number
+		}
 		const lanes, rounds = 10, 3
-		holdKeys(t, l, lanes)
+		holdKeys(t, altered{Store: memstore.New(), renew: d.renew, lane: numbered}, lanes)
 		time.Sleep(rounds * asynclock.DefaultTTL / 3)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if calls := len(l.sizes); len(l.times) != calls || calls < lanes*rounds {
-			t.Errorf("%d lanes taken at once, %d rounds: got %d renewals at %d moments, want each at its own", lanes, rounds, calls, len(l.times))
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if calls := len(d.sizes); len(d.times) != calls || calls < lanes*rounds {
+			t.Errorf("%d lanes taken at once, %d rounds: got %d renewals at %d moments, want each at its own", lanes, rounds, calls, len(d.times))
 		}
 	})
 }

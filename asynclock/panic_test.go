@@ -14,32 +14,21 @@ import (
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-// A panicking store panics in the next call that asks for it.
-type panickingStore struct {
-	store.Store
+// Panics are those to come, of the next call of a kind.
+type panics struct{ acquire, release atomic.Bool }
 
-	acquire, release atomic.Bool
-}
-
-type panickingSession struct {
-	store.Session
-
-	store *panickingStore
-}
-
-func (p *panickingStore) Open(id string, events func(store.Event)) (store.Session, error) {
-	s, err := p.Store.Open(id, events)
-	return &panickingSession{s, p}, err
-}
-
-func (p *panickingSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
-	panicOnce(&p.store.acquire)
-	return p.Session.Acquire(ctx, batch)
-}
-
-func (p *panickingSession) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
-	panicOnce(&p.store.release)
-	return p.Session.Release(ctx, batch)
+// panicking has the store panic in the next call that asks for it.
+func panicking(st altered) (altered, *panics) {
+	p := new(panics)
+	st.acquire = func(context.Context, []store.AcquireRequest) error {
+		panicOnce(&p.acquire)
+		return nil
+	}
+	st.release = func(context.Context, []store.ReleaseRequest) error {
+		panicOnce(&p.release)
+		return nil
+	}
+	return st, p
 }
 
 func panicOnce(now *atomic.Bool) {
@@ -75,12 +64,12 @@ func (w *world) wantNoKeyHeld(c *asynclock.Client, keys ...string) {
 // A store that panics on the caller's goroutine may be survived by it. Then the key
 // has to be usable as after any other request without an answer.
 func TestPanicOfTheStoreLeavesTheKeyUsable(t *testing.T) {
-	for name, use := range map[string]func(w *world, c *asynclock.Client, s *panickingStore){
-		"lock": func(w *world, c *asynclock.Client, s *panickingStore) {
+	for name, use := range map[string]func(w *world, c *asynclock.Client, s *panics){
+		"lock": func(w *world, c *asynclock.Client, s *panics) {
 			s.acquire.Store(true)
 			recovered(w, func() { _, _ = c.Lock(w.Context(), "key") })
 		},
-		"lock, and another waits": func(w *world, c *asynclock.Client, s *panickingStore) {
+		"lock, and another waits": func(w *world, c *asynclock.Client, s *panics) {
 			s.acquire.Store(true)
 			future := make(chan (<-chan asynclock.Result), 1)
 			time.AfterFunc(time.Millisecond/2, func() { future <- c.LockChan(w.Context(), "key") })
@@ -88,15 +77,15 @@ func TestPanicOfTheStoreLeavesTheKeyUsable(t *testing.T) {
 			l := claim(w, <-future)
 			unlock(w, l)
 		},
-		"try lock": func(w *world, c *asynclock.Client, s *panickingStore) {
+		"try lock": func(w *world, c *asynclock.Client, s *panics) {
 			s.acquire.Store(true)
 			recovered(w, func() { _, _ = c.TryLock(w.Context(), "key") })
 		},
-		"lock all": func(w *world, c *asynclock.Client, s *panickingStore) {
+		"lock all": func(w *world, c *asynclock.Client, s *panics) {
 			s.acquire.Store(true)
 			recovered(w, func() { _, _ = c.LockAll(w.Context(), []string{"another", "key"}) })
 		},
-		"lock all, which has some of the keys": func(w *world, c *asynclock.Client, s *panickingStore) {
+		"lock all, which has some of the keys": func(w *world, c *asynclock.Client, s *panics) {
 			held := lock(w, c, "key2")
 			time.AfterFunc(time.Millisecond, func() {
 				s.acquire.Store(true)
@@ -106,25 +95,25 @@ func TestPanicOfTheStoreLeavesTheKeyUsable(t *testing.T) {
 			w.wait()
 			w.wantNoKeyHeld(c, "key", "key2", "key3", "key4")
 		},
-		"lock all, which has joined a key": func(w *world, c *asynclock.Client, s *panickingStore) {
+		"lock all, which has joined a key": func(w *world, c *asynclock.Client, s *panics) {
 			held := lock(w, c, "key")
 			s.acquire.Store(true)
 			recovered(w, func() { _, _ = c.LockAll(held.Context(), []string{"key", "key2"}, asynclock.WithReentry(true)) })
 			unlock(w, held)
 		},
-		"unlock all": func(w *world, c *asynclock.Client, s *panickingStore) {
+		"unlock all": func(w *world, c *asynclock.Client, s *panics) {
 			m := lockAll(w, c, []string{"another", "key"})
 			s.release.Store(true)
 			recovered(w, func() { _ = m.Unlock(w.Context()) })
 			unlockAll(w, m)
 		},
-		"downgrade": func(w *world, c *asynclock.Client, s *panickingStore) {
+		"downgrade": func(w *world, c *asynclock.Client, s *panics) {
 			l := lock(w, c, "key")
 			s.release.Store(true)
 			recovered(w, func() { _, _ = l.Downgrade(w.Context()) })
 			unlock(w, l)
 		},
-		"unlock": func(w *world, c *asynclock.Client, s *panickingStore) {
+		"unlock": func(w *world, c *asynclock.Client, s *panics) {
 			l := lock(w, c, "key")
 			s.release.Store(true)
 			recovered(w, func() { _ = l.Unlock(w.Context()) })
@@ -132,8 +121,8 @@ func TestPanicOfTheStoreLeavesTheKeyUsable(t *testing.T) {
 		},
 	} {
 		scene(t, name, func(w *world) {
-			s := &panickingStore{Store: memstore.New()}
-			c, err := asynclock.New(s)
+			st, s := panicking(altered{Store: memstore.New()})
+			c, err := asynclock.New(st)
 			if err != nil {
 				w.Fatal(err)
 			}
@@ -184,8 +173,8 @@ func TestPanicOfAContextLeavesTheKeyUsable(t *testing.T) {
 // A panic on a goroutine of its own would end the process.
 func TestPanicInOneOfSeveralLanesIsTheCallers(t *testing.T) {
 	story(t, func(w *world) {
-		s := &panickingStore{Store: lanes{memstore.New()}}
-		c, err := asynclock.New(s)
+		st, s := panicking(lanes(memstore.New()))
+		c, err := asynclock.New(st)
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
-	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
@@ -150,7 +149,7 @@ func TestRenewalAnsweredAfterTheTrustDeadlineRevivesNothing(t *testing.T) {
 // A part of the store that hangs delays nobody else's renewals.
 func TestHungLaneLeavesTheOthersAlone(t *testing.T) {
 	story(t, func(w *world) {
-		w.store = asynclocktest.Wrap(lanes{memstore.New()})
+		w.store = asynclocktest.Wrap(lanes(memstore.New()))
 		c := w.client()
 		var near, far []*asynclock.Lease
 		for i := range 10 {
@@ -168,18 +167,6 @@ func TestHungLaneLeavesTheOthersAlone(t *testing.T) {
 		}
 	})
 }
-
-// Lanes makes a lane for each first letter of a key.
-type lanes struct{ *memstore.Store }
-
-func (l lanes) Open(id string, events func(store.Event)) (store.Session, error) {
-	s, err := l.Store.Open(id, events)
-	return lanesSession{s}, err
-}
-
-type lanesSession struct{ store.Session }
-
-func (lanesSession) Lane(key string) int { return int(key[0]) }
 
 // In a batch each key has its own answer.
 func TestFailedRenewalOfOneKeyLeavesTheOthersAlone(t *testing.T) {

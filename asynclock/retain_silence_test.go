@@ -44,8 +44,7 @@ func TestNothingIsRetainedUnheard(t *testing.T) {
 // Silence in one lane is no reason to give back the keys of another.
 func TestSilenceMayBeOfOneLane(t *testing.T) {
 	story(t, func(w *world) {
-		lettered := altered{Store: w.store, lane: func(key string) int { return int(key[0]) }}
-		c := w.clientOf(lettered, asynclock.WithRetention(bound))
+		c := w.clientOf(lanes(w.store), asynclock.WithRetention(bound))
 		unlock(w, lock(w, c, "key"))
 		w.store.Tell(0, store.Event{Kind: store.EventResync, OneLane: true, Lane: 'a'})
 		w.store.Tell(0, store.Event{Kind: store.EventDisconnected, OneLane: true, Lane: 'a'})

@@ -258,18 +258,9 @@ func TestBadRequestsOfReaders(t *testing.T) {
 	})
 }
 
-// A noReaders store has no readers.
-type noReaders struct{ store.Store }
-
-func (s noReaders) Features() store.Features {
-	f := s.Store.Features()
-	f.Shared = false
-	return f
-}
-
 func TestAStoreWithoutReaders(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.clientOf(noReaders{w.store})
+		c := w.clientOf(without(w.store, func(f *store.Features) { f.Shared = false }))
 		_, err := c.RLock(w.Context(), "key")
 		wantError(w, err, asynclock.ErrUnsupported)
 		_, err = (<-c.RLockChan(w.Context(), "key")).Lease()

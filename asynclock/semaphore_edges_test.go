@@ -220,27 +220,14 @@ func TestWithPermits(t *testing.T) {
 
 func TestAStoreWithoutPermits(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.clientOf(without{w.store, func(f *store.Features) { f.Permits, f.Limits = false, false }})
+		c := w.clientOf(without(w.store, func(f *store.Features) { f.Permits, f.Limits = false, false }))
 		_, err := c.Semaphore("key", 1)
 		wantError(w, err, asynclock.ErrUnsupported)
-		unlimited := w.clientOf(without{w.store, func(f *store.Features) { f.Limits = false }})
+		unlimited := w.clientOf(without(w.store, func(f *store.Features) { f.Limits = false }))
 		s := semaphore(w, unlimited, 1)
 		wantError(w, s.SetPermits(w.Context(), 1), asynclock.ErrUnsupported)
 		if n := w.calls(asynclocktest.Any); n != 0 {
 			w.Errorf("requests: got %d, want none", n)
 		}
 	})
-}
-
-// Without is a store that lacks features.
-type without struct {
-	store.Store
-
-	change func(*store.Features)
-}
-
-func (s without) Features() store.Features {
-	f := s.Store.Features()
-	s.change(&f)
-	return f
 }
