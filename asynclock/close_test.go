@@ -252,9 +252,7 @@ func TestCloseAgain(t *testing.T) {
 		if err := c.Close(w.Context()); err != nil {
 			w.Error(err)
 		}
-		if got := w.calls(asynclocktest.Close.Any); got != 1 {
-			w.Errorf("left the store %d times, want once", got)
-		}
+		w.wantCalls(asynclocktest.Close.Any, 1)
 	})
 }
 
@@ -298,36 +296,34 @@ func TestCloseWithADeadStore(t *testing.T) {
 		name  string
 		fault asynclocktest.Fault
 	}{{"refusing", asynclocktest.Refuse}, {"hanging", asynclocktest.Hang}} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, c2 := w.client(), w.client()
-				lock(w, holder, "theirs")
-				mine, held := lock(w, c2, "mine"), lock(w, c2, "held")
-				waiting := w.ask(w.Context(), c2, "theirs")
-				future := c2.LockChan(w.Context(), "free")
-				w.wait()
-				w.store.Every(asynclocktest.Match(asynclocktest.Any).From(1), c.fault)
-				answer := mine.UnlockChan(w.Context())
-				w.pass(100 * time.Millisecond)
-				ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
-				defer cancel()
-				before := time.Now()
-				p := w.closing(ctx, c2)
-				wantError(w, waiting.ended(), asynclock.ErrClosed)
-				_, err := (<-future).Lease()
-				wantError(w, err, asynclock.ErrClosed)
-				w.pass(10 * time.Second)
-				wantError(w, p.ended(), context.DeadlineExceeded)
-				if took := p.at.Sub(before); took > 8*time.Second {
-					w.Errorf("Close took %v, want at most three seconds more than its context", took)
-				}
-				wantError(w, held.Err(), asynclock.ErrClosed)
-				err = <-answer
-				wantError(w, err, asynclock.ErrOutcomeUnknown, asynclock.ErrClosed)
-				if errors.Is(err, context.Canceled) {
-					w.Errorf("got %v, whose context has not ended", err)
-				}
-			})
+		scene(t, c.name, func(w *world) {
+			holder, c2 := w.client(), w.client()
+			lock(w, holder, "theirs")
+			mine, held := lock(w, c2, "mine"), lock(w, c2, "held")
+			waiting := w.ask(w.Context(), c2, "theirs")
+			future := c2.LockChan(w.Context(), "free")
+			w.wait()
+			w.store.Every(asynclocktest.Match(asynclocktest.Any).From(1), c.fault)
+			answer := mine.UnlockChan(w.Context())
+			w.pass(100 * time.Millisecond)
+			ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
+			defer cancel()
+			before := time.Now()
+			p := w.closing(ctx, c2)
+			wantError(w, waiting.ended(), asynclock.ErrClosed)
+			_, err := (<-future).Lease()
+			wantError(w, err, asynclock.ErrClosed)
+			w.pass(10 * time.Second)
+			wantError(w, p.ended(), context.DeadlineExceeded)
+			if took := p.at.Sub(before); took > 8*time.Second {
+				w.Errorf("Close took %v, want at most three seconds more than its context", took)
+			}
+			wantError(w, held.Err(), asynclock.ErrClosed)
+			err = <-answer
+			wantError(w, err, asynclock.ErrOutcomeUnknown, asynclock.ErrClosed)
+			if errors.Is(err, context.Canceled) {
+				w.Errorf("got %v, whose context has not ended", err)
+			}
 		})
 	}
 }

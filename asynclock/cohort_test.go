@@ -46,12 +46,8 @@ func TestKeyPassesInTheClientWithoutTheStore(t *testing.T) {
 			p.join("here", c, hold)
 		}
 		p.wait()
-		if got := w.calls(asynclocktest.Acquire.On("key")); got != 1 {
-			w.Errorf("asked for the key %d times, want once", got)
-		}
-		if got := w.calls(asynclocktest.Release.On("key")); got != 1 {
-			w.Errorf("released the key %d times, want once", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.On("key"), 1)
+		w.wantCalls(asynclocktest.Release.On("key"), 1)
 		if got, most := w.calls(asynclocktest.Renew.On("key")), int(waiters*hold/(100*time.Millisecond))+2; got > most {
 			w.Errorf("renewed the key %d times, want at most %d", got, most)
 		}
@@ -163,9 +159,7 @@ func TestEndOfATurnIsOneRequest(t *testing.T) {
 		if got := w.calls(asynclocktest.Release.From(0).Where(requeued)); got == 0 {
 			w.Error("no release queued the client again")
 		}
-		if got := w.calls(asynclocktest.Acquire.From(0)); got != 1 {
-			w.Errorf("the client asked for the key %d times besides, want once, at the start", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.From(0), 1) // at the start
 	})
 }
 
@@ -181,31 +175,29 @@ func TestBoundsBeginWhenSomeoneComes(t *testing.T) {
 		{"told by a message", func(deliver func()) { deliver() }, cohortHandoffs},
 		{"told by a renewal", asynclocktest.Drop, int(100*time.Millisecond/hold) + 1 + cohortHandoffs},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				here, there := w.client(), w.client()
-				w.store.EveryEvent(asynclocktest.Kind(store.EventQueued), c.fault)
-				held := lock(w, here, "key")
-				p := w.procession()
-				for range 4000 {
-					p.join("here", here, hold)
+		scene(t, c.name, func(w *world) {
+			here, there := w.client(), w.client()
+			w.store.EveryEvent(asynclocktest.Kind(store.EventQueued), c.fault)
+			held := lock(w, here, "key")
+			p := w.procession()
+			for range 4000 {
+				p.join("here", here, hold)
+			}
+			unlock(w, held)
+			w.pass((5*cohortHandoffs + 1) * hold) // that promise has been made by then
+			before := int(p.turns.Load())
+			p.join("there", there, 0)
+			for i, name := range p.wait() {
+				if name != "there" {
+					continue
 				}
-				unlock(w, held)
-				w.pass((5*cohortHandoffs + 1) * hold) // that promise has been made by then
-				before := int(p.turns.Load())
-				p.join("there", there, 0)
-				for i, name := range p.wait() {
-					if name != "there" {
-						continue
-					}
-					if got := i - before; got > c.most {
-						w.Errorf("the key passed on %d times before the other's turn, want at most %d", got, c.most)
-					}
+				if got := i - before; got > c.most {
+					w.Errorf("the key passed on %d times before the other's turn, want at most %d", got, c.most)
 				}
-				if got := len(w.store.Events(asynclocktest.Kind(store.EventQueued).For(0))); got == 0 {
-					w.Error("the holder was never told that someone came")
-				}
-			})
+			}
+			if got := len(w.store.Events(asynclocktest.Kind(store.EventQueued).For(0))); got == 0 {
+				w.Error("the holder was never told that someone came")
+			}
 		})
 	}
 }
@@ -245,9 +237,7 @@ func TestLeaseWithoutRenewalIsNotPassedOn(t *testing.T) {
 		w.pass(ttl / 2)
 		unlock(w, l)
 		wantTime(w, "trust deadline", p.has().Deadline(), time.Now().Add(trusted(ttl)))
-		if got := w.calls(asynclocktest.Renew.On("key")); got != 0 {
-			w.Errorf("renewed the key %d times, want never", got)
-		}
+		w.wantCalls(asynclocktest.Renew.On("key"), 0)
 	})
 }
 

@@ -69,10 +69,7 @@ func TestAnAnswerFromBeforeADowngradeIsNoLoss(t *testing.T) {
 		unlock(w, held) // the heartbeat arrives after that
 		l := writer.has()
 		w.pass(200 * time.Millisecond) // it has arrived; its answer is under way
-		reader, err := l.Downgrade(w.Context())
-		if err != nil {
-			w.Fatal(err)
-		}
+		reader := downgrade(w, l)
 		w.pass(time.Second)
 		wantValid(w, reader)
 	})
@@ -87,9 +84,7 @@ func TestADowngradeInTheLastMomentAdmitsNobodyElse(t *testing.T) {
 		w.pass(trusted(ttl) - 500*time.Millisecond)
 		local := w.askBy(w.Context(), c.RLock, "key")
 		w.store.Next(asynclocktest.Release.Any, asynclocktest.Slow(0, 490*time.Millisecond))
-		if _, err := writer.Downgrade(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		downgrade(w, writer)
 		if l := local.has(); !l.Valid(50 * time.Millisecond) {
 			w.Errorf("a waiter was given a lease that is trusted for less than 50 ms of %v", ttl)
 		}
@@ -139,10 +134,7 @@ func TestForceAfterADowngradeThatIsNotAnswered(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 			_, _ = theirs.ForceUnlock(context.Background(), "key", 0)
 		}()
-		reader, err := writer.Downgrade(w.Context())
-		if err != nil {
-			w.Fatal(err)
-		}
+		reader := downgrade(w, writer)
 		w.pass(time.Millisecond)
 		wantLost(w, reader, asynclock.ErrForced)
 	})
@@ -194,9 +186,7 @@ func TestARenewalUnderWayAtADowngradeDelaysNobody(t *testing.T) {
 		for w.calls(asynclocktest.Renew.Any) == 0 {
 			w.pass(10 * time.Millisecond)
 		}
-		if _, err := writer.Downgrade(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		downgrade(w, writer)
 		w.pass(3 * time.Second)
 		before := w.calls(asynclocktest.Acquire.Any)
 		rlock(w, c, "key")
@@ -214,10 +204,7 @@ func TestADowngradeTellsOfAWriterWhoseNotificationWasLost(t *testing.T) {
 		w.store.Next(asynclocktest.Release.Any, asynclocktest.Slow(0, 50*time.Millisecond))
 		w.store.NextEvent(asynclocktest.Kind(store.EventQueued), asynclocktest.Drop)
 		other := w.ask(w.Context(), theirs, "key")
-		r, err := writer.Downgrade(w.Context())
-		if err != nil {
-			w.Fatal(err)
-		}
+		r := downgrade(w, writer)
 		w.pass(time.Second)
 		late := w.askBy(w.Context(), ours.RLock, "key")
 		late.waits()
@@ -233,10 +220,7 @@ func TestADowngradeKeepsTheMaximumHold(t *testing.T) {
 		c := w.client()
 		writer := lock(w, c, "key", asynclock.WithMaxHold(time.Second))
 		w.pass(900 * time.Millisecond)
-		reader, err := writer.Downgrade(w.Context())
-		if err != nil {
-			w.Fatal(err)
-		}
+		reader := downgrade(w, writer)
 		w.pass(50 * time.Millisecond)
 		wantValid(w, reader)
 		w.pass(50 * time.Millisecond)

@@ -12,6 +12,16 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
+// downgrade makes a reader of a holder that can be one.
+func downgrade(w *world, l *asynclock.Lease) *asynclock.Lease {
+	w.Helper()
+	reader, err := l.Downgrade(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return reader
+}
+
 func TestDowngradeLetsNoWriterInBetween(t *testing.T) {
 	story(t, func(w *world) {
 		ours, theirs := w.client(), w.client()
@@ -19,10 +29,7 @@ func TestDowngradeLetsNoWriterInBetween(t *testing.T) {
 		first := w.askBy(w.Context(), theirs.RLock, "key")
 		local := w.askBy(w.Context(), ours.RLock, "key")
 		other := w.ask(w.Context(), theirs, "key")
-		reader, err := writer.Downgrade(w.Context())
-		if err != nil {
-			w.Fatal(err)
-		}
+		reader := downgrade(w, writer)
 		wantError(w, writer.Err(), asynclock.ErrUnlocked)
 		if err := writer.Unlock(w.Context()); err != nil {
 			w.Errorf("Unlock of the writer's lease: got %v, want nil, as of any lease that is unlocked", err)
@@ -51,15 +58,10 @@ func TestDowngradeLetsNoWriterInBetween(t *testing.T) {
 func TestReadersJoinADowngradedLease(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
-		reader, err := lock(w, c, "key").Downgrade(w.Context())
-		if err != nil {
-			w.Fatal(err)
-		}
+		reader := downgrade(w, lock(w, c, "key"))
 		w.pass(time.Millisecond)
 		second := rlock(w, c, "key")
-		if n := w.calls(asynclocktest.Acquire.Any); n != 1 {
-			w.Errorf("requests: got %d, want 1, the writer's", n)
-		}
+		w.wantCalls(asynclocktest.Acquire.Any, 1) // the writer's
 		unlock(w, reader)
 		unlock(w, second)
 		w.wantUnused()
@@ -73,10 +75,7 @@ func TestDowngradeBesideAFutureThatNobodyReceives(t *testing.T) {
 		l := lock(w, c, "key")
 		future := c.LockChan(context.WithoutCancel(l.Context()), "key")
 		w.wait()
-		reader, err := l.Downgrade(w.Context())
-		if err != nil {
-			w.Fatal(err)
-		}
+		reader := downgrade(w, l)
 		w.wait()
 		if len(future) != 0 {
 			w.Error("the future has a result beside a reader")
@@ -84,7 +83,7 @@ func TestDowngradeBesideAFutureThatNobodyReceives(t *testing.T) {
 		unlock(w, reader)
 		l = w.claim(future)
 		result := <-c.LockChan(context.WithoutCancel(l.Context()), "key")
-		_, err = l.Downgrade(w.Context())
+		_, err := l.Downgrade(w.Context())
 		wantError(w, err, asynclock.ErrInvalidOption)
 		joined, err := result.Lease()
 		if err != nil {
@@ -110,10 +109,7 @@ func TestDowngradeOfAKeyWithoutReadersDoesNothing(t *testing.T) {
 		wantError(w, err, asynclock.ErrUnsupported)
 		wantValid(w, writer)
 		unlock(w, writer)
-		reader, err := lock(w, c, "shared").Downgrade(w.Context())
-		if err != nil {
-			w.Fatal(err)
-		}
+		reader := downgrade(w, lock(w, c, "shared"))
 		unlock(w, reader)
 	})
 }
@@ -126,10 +122,7 @@ func TestDowngradeIsRepeated(t *testing.T) {
 			c := w.client()
 			writer := lock(w, c, "key")
 			w.store.Next(asynclocktest.Release.Any, fault, fault)
-			reader, err := writer.Downgrade(w.Context())
-			if err != nil {
-				w.Fatal(err)
-			}
+			reader := downgrade(w, writer)
 			w.pass(2 * ttl)
 			wantValid(w, reader)
 			unlock(w, reader)
@@ -151,10 +144,7 @@ func TestARenewalFromBeforeADowngradeIsNoLoss(t *testing.T) {
 		for w.calls(asynclocktest.Renew.Any) == 0 {
 			w.pass(10 * time.Millisecond)
 		}
-		reader, err := writer.Downgrade(w.Context())
-		if err != nil {
-			w.Fatal(err)
-		}
+		reader := downgrade(w, writer)
 		w.pass(2 * ttl)
 		wantValid(w, reader)
 		unlock(w, reader)

@@ -118,9 +118,7 @@ func ends(_ *world, _ *asynclock.Client, end func()) { end() }
 
 // closes closes the client, which waits for no lease: each lies in the channel.
 func closes(w *world, c *asynclock.Client, _ func()) {
-	if err := c.Close(w.Context()); err != nil {
-		w.Error(err)
-	}
+	w.close(c)
 }
 
 var eachCases = map[string]eachCase{
@@ -144,39 +142,37 @@ var eachCases = map[string]eachCase{
 // Each key has its result, and the channel is closed after the last one, whatever the iterator does.
 func TestLockEachEnds(t *testing.T) {
 	for name, c := range eachCases {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				ctx, cancel := context.WithCancel(w.Context())
-				defer cancel()
-				client := w.client()
-				results := client.LockEach(ctx, c.keys(w), c.options...)
+		scene(t, name, func(w *world) {
+			ctx, cancel := context.WithCancel(w.Context())
+			defer cancel()
+			client := w.client()
+			results := client.LockEach(ctx, c.keys(w), c.options...)
+			w.wait()
+			if c.then != nil {
+				c.then(w, client, cancel)
 				w.wait()
-				if c.then != nil {
-					c.then(w, client, cancel)
-					w.wait()
+			}
+			var leases []string
+			failed, keyless := 0, error(nil)
+			for got := range results {
+				l, err := got.Lease()
+				switch {
+				case err == nil:
+					leases = append(leases, got.Key())
+					unlock(w, l)
+				case got.Key() == "":
+					keyless = err
+				default:
+					failed++
 				}
-				var leases []string
-				failed, keyless := 0, error(nil)
-				for got := range results {
-					l, err := got.Lease()
-					switch {
-					case err == nil:
-						leases = append(leases, got.Key())
-						unlock(w, l)
-					case got.Key() == "":
-						keyless = err
-					default:
-						failed++
-					}
-				}
-				slices.Sort(leases)
-				if !slices.Equal(leases, c.want) || failed != c.failed {
-					w.Errorf("got leases of %q and %d errors, want %q and %d", leases, failed, c.want, c.failed)
-				}
-				if !errors.Is(keyless, c.err) {
-					w.Errorf("the result without a key: got %v, want %v", keyless, c.err)
-				}
-			})
+			}
+			slices.Sort(leases)
+			if !slices.Equal(leases, c.want) || failed != c.failed {
+				w.Errorf("got leases of %q and %d errors, want %q and %d", leases, failed, c.want, c.failed)
+			}
+			if !errors.Is(keyless, c.err) {
+				w.Errorf("the result without a key: got %v, want %v", keyless, c.err)
+			}
 		})
 	}
 }
@@ -190,26 +186,24 @@ func TestLockEachSurvivesItsIterator(t *testing.T) {
 		"index out of range": func() { _ = []int{}[len(t.Name())*0] },
 		"runtime.Goexit":     runtime.Goexit,
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				results := w.client().LockEach(w.Context(), func(yield func(string) bool) {
-					yield("key")
-					panics()
-				})
-				var texts []string
-				for got := range results {
-					l, err := got.Lease()
-					if err == nil {
-						unlock(w, l)
-						continue
-					}
-					texts = append(texts, err.Error())
-				}
-				if len(texts) != 1 || !strings.Contains(texts[0], name) || strings.Contains(texts[0], "secret") {
-					w.Errorf("got errors %q, want one that says %q", texts, name)
-				}
-				w.wantUnused()
+		scene(t, name, func(w *world) {
+			results := w.client().LockEach(w.Context(), func(yield func(string) bool) {
+				yield("key")
+				panics()
 			})
+			var texts []string
+			for got := range results {
+				l, err := got.Lease()
+				if err == nil {
+					unlock(w, l)
+					continue
+				}
+				texts = append(texts, err.Error())
+			}
+			if len(texts) != 1 || !strings.Contains(texts[0], name) || strings.Contains(texts[0], "secret") {
+				w.Errorf("got errors %q, want one that says %q", texts, name)
+			}
+			w.wantUnused()
 		})
 	}
 }
@@ -226,25 +220,23 @@ func TestLockEachOfCarelessConsumers(t *testing.T) {
 			<-results
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				ours, theirs := w.client(), w.client()
-				results := ours.LockEach(w.Context(), keysFor(1000), asynclock.WithWindow(4))
-				w.wait()
-				consume(results)
-				w.pass(time.Minute)
-				looked := 2 // at most
-				if got := w.calls(asynclocktest.Acquire.From(0)); got > 4+looked {
-					w.Errorf("%d requests, want no more than fit into the window", got)
-				}
-				unlock(w, lock(w, theirs, "3")) // nobody has received it
-				ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
-				defer cancel()
-				start := time.Now()
-				if err := ours.Close(ctx); name == "never receives" && err != nil || time.Since(start) > time.Minute+3*time.Second {
-					w.Errorf("Close: got %v after %v", err, time.Since(start))
-				}
-			})
+		scene(t, name, func(w *world) {
+			ours, theirs := w.client(), w.client()
+			results := ours.LockEach(w.Context(), keysFor(1000), asynclock.WithWindow(4))
+			w.wait()
+			consume(results)
+			w.pass(time.Minute)
+			looked := 2 // at most
+			if got := w.calls(asynclocktest.Acquire.From(0)); got > 4+looked {
+				w.Errorf("%d requests, want no more than fit into the window", got)
+			}
+			unlock(w, lock(w, theirs, "3")) // nobody has received it
+			ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+			defer cancel()
+			start := time.Now()
+			if err := ours.Close(ctx); name == "never receives" && err != nil || time.Since(start) > time.Minute+3*time.Second {
+				w.Errorf("Close: got %v after %v", err, time.Since(start))
+			}
 		})
 	}
 }

@@ -75,9 +75,7 @@ func TestForceUnlockRefusesTokensThatCannotBe(t *testing.T) {
 		if held, err := plain.ForceUnlock(w.Context(), "key", 0); held || err != nil {
 			w.Errorf("token 0 without tokens: got %v, %v, want false", held, err)
 		}
-		if n := w.calls(asynclocktest.Any); n != 0 {
-			w.Errorf("got %d requests, want none", n)
-		}
+		w.wantCalls(asynclocktest.Any, 0)
 	})
 }
 
@@ -99,20 +97,18 @@ func TestForceAfterTheDeadlineIsAnExpiry(t *testing.T) {
 		{"stolen after", store.EventLost, asynclock.ErrStolen, nil, 0, asynclock.ErrExpired},
 		{"expired after", store.EventLost, circumstances, nil, 0, circumstances},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, brake := w.braked()
-				l := lock(w, holder, "key", c.options...)
-				owner := w.store.Calls(asynclocktest.Any)[0].Owner
-				goOn := brake.pull(w)
-				w.pass(time.Until(l.Deadline()) - c.left)
-				w.store.Tell(0, store.Event{Kind: c.event, Owner: owner, Err: c.told})
-				if err := l.Context().Err(); err == nil {
-					w.Error("the lease did not end with the event")
-				}
-				wantLost(w, l, c.want)
-				goOn()
-			})
+		scene(t, c.name, func(w *world) {
+			holder, brake := w.braked()
+			l := lock(w, holder, "key", c.options...)
+			owner := w.store.Calls(asynclocktest.Any)[0].Owner
+			goOn := brake.pull(w)
+			w.pass(time.Until(l.Deadline()) - c.left)
+			w.store.Tell(0, store.Event{Kind: c.event, Owner: owner, Err: c.told})
+			if err := l.Context().Err(); err == nil {
+				w.Error("the lease did not end with the event")
+			}
+			wantLost(w, l, c.want)
+			goOn()
 		})
 	}
 }

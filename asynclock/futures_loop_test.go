@@ -23,33 +23,31 @@ func TestLoopsAroundASelect(t *testing.T) {
 	for _, kind := range []string{"lock", "reader", "permit"} {
 		for _, tick := range []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second} {
 			for _, parks := range []bool{true, false} {
-				t.Run(fmt.Sprint(kind, ", ", tick, ", parks: ", parks), func(t *testing.T) {
-					story(t, func(w *world) {
-						ours, theirs := w.client(), w.client()
-						ctx, cancel := context.WithCancel(w.Context())
-						defer cancel()
-						next := map[string]future{
-							"lock":   func(ctx context.Context) <-chan asynclock.Result { return ours.LockChan(ctx, "key") },
-							"reader": func(ctx context.Context) <-chan asynclock.Result { return ours.RLockChan(ctx, "key") },
-							"permit": func(ctx context.Context) <-chan asynclock.Result { return semaphore(w, ours, 2).AcquireChan(ctx, 1) },
-						}[kind]
-						held := lock(w, theirs, "key")
-						var freed time.Time
-						time.AfterFunc(time.Second+time.Millisecond/3, func() {
-							freed = time.Now()
-							held.UnlockChan(w.Context())
-						})
-						l := loop(w, func() <-chan asynclock.Result { return next(ctx) }, tick, parks)
-						if late := time.Since(freed); late > tick+time.Millisecond {
-							w.Errorf("the loop has the key %v after its release, want a turn at most", late)
-						}
-						unlock(w, l)
-						start := time.Now()
-						unlock(w, lock(w, theirs, "key"))
-						if waited := time.Since(start); waited > 100*time.Millisecond {
-							w.Errorf("the other client waited for %v", waited)
-						}
+				scene(t, fmt.Sprint(kind, ", ", tick, ", parks: ", parks), func(w *world) {
+					ours, theirs := w.client(), w.client()
+					ctx, cancel := context.WithCancel(w.Context())
+					defer cancel()
+					next := map[string]future{
+						"lock":   func(ctx context.Context) <-chan asynclock.Result { return ours.LockChan(ctx, "key") },
+						"reader": func(ctx context.Context) <-chan asynclock.Result { return ours.RLockChan(ctx, "key") },
+						"permit": func(ctx context.Context) <-chan asynclock.Result { return semaphore(w, ours, 2).AcquireChan(ctx, 1) },
+					}[kind]
+					held := lock(w, theirs, "key")
+					var freed time.Time
+					time.AfterFunc(time.Second+time.Millisecond/3, func() {
+						freed = time.Now()
+						held.UnlockChan(w.Context())
 					})
+					l := loop(w, func() <-chan asynclock.Result { return next(ctx) }, tick, parks)
+					if late := time.Since(freed); late > tick+time.Millisecond {
+						w.Errorf("the loop has the key %v after its release, want a turn at most", late)
+					}
+					unlock(w, l)
+					start := time.Now()
+					unlock(w, lock(w, theirs, "key"))
+					if waited := time.Since(start); waited > 100*time.Millisecond {
+						w.Errorf("the other client waited for %v", waited)
+					}
 				})
 			}
 		}
@@ -159,49 +157,47 @@ func TestForgottenFuturesTakeLittle(t *testing.T) {
 // A worker pool takes its keys at its own pace, however long a job takes.
 func TestLockEachGoesAtThePaceOfItsWorkers(t *testing.T) {
 	for _, job := range []time.Duration{time.Millisecond, time.Second, 10 * time.Second} {
-		t.Run(job.String(), func(t *testing.T) {
-			story(t, func(w *world) {
-				const jobs, workers = 400, 8
-				keys := make([]string, jobs)
-				for i := range keys {
-					keys[i] = strconv.Itoa(i)
-				}
-				ours, theirs := w.client(), w.client()
-				results := ours.LockEach(w.Context(), slices.Values(keys))
-				var ran atomic.Int32
-				var pool sync.WaitGroup
-				for range workers {
-					pool.Go(func() {
-						for got := range results {
-							l, err := got.Lease()
-							if err != nil {
-								w.Error(err)
-								continue
-							}
-							time.Sleep(job)
-							if err := l.Unlock(w.Context()); err != nil {
-								w.Error(err)
-							}
-							ran.Add(1)
+		scene(t, job.String(), func(w *world) {
+			const jobs, workers = 400, 8
+			keys := make([]string, jobs)
+			for i := range keys {
+				keys[i] = strconv.Itoa(i)
+			}
+			ours, theirs := w.client(), w.client()
+			results := ours.LockEach(w.Context(), slices.Values(keys))
+			var ran atomic.Int32
+			var pool sync.WaitGroup
+			for range workers {
+				pool.Go(func() {
+					for got := range results {
+						l, err := got.Lease()
+						if err != nil {
+							w.Error(err)
+							continue
 						}
-					})
-				}
-				start := time.Now()
-				w.pass(job / 2)
-				if got := w.calls(asynclocktest.Acquire.From(0)); got > workers+32 {
-					w.Errorf("%d keys were requested before a job is done, want 32 in advance", got)
-				}
-				lease, err := theirs.Lock(w.Context(), keys[workers]) // which lies in the channel
-				if err != nil {
-					w.Fatal(err)
-				}
-				unlock(w, lease)
-				pool.Wait()
-				if took := time.Since(start); ran.Load() != jobs || took > (jobs/workers+1)*job+time.Second {
-					w.Errorf("%d jobs ran in %v, want %d in %v", ran.Load(), took, jobs, jobs/workers*job)
-				}
-				w.wantUnused()
-			})
+						time.Sleep(job)
+						if err := l.Unlock(w.Context()); err != nil {
+							w.Error(err)
+						}
+						ran.Add(1)
+					}
+				})
+			}
+			start := time.Now()
+			w.pass(job / 2)
+			if got := w.calls(asynclocktest.Acquire.From(0)); got > workers+32 {
+				w.Errorf("%d keys were requested before a job is done, want 32 in advance", got)
+			}
+			lease, err := theirs.Lock(w.Context(), keys[workers]) // which lies in the channel
+			if err != nil {
+				w.Fatal(err)
+			}
+			unlock(w, lease)
+			pool.Wait()
+			if took := time.Since(start); ran.Load() != jobs || took > (jobs/workers+1)*job+time.Second {
+				w.Errorf("%d jobs ran in %v, want %d in %v", ran.Load(), took, jobs, jobs/workers*job)
+			}
+			w.wantUnused()
 		})
 	}
 }

@@ -15,15 +15,13 @@ import (
 
 func TestMaxHoldEndsTheLeaseOnTime(t *testing.T) {
 	for _, bound := range []time.Duration{asynclock.MinTTL, ttl / 3, ttl, 3*ttl + ttl/7, 100 * ttl} {
-		t.Run(bound.String(), func(t *testing.T) {
-			story(t, func(w *world) {
-				l := lock(w, w.client(), "key", asynclock.WithMaxHold(bound))
-				held := time.Now()
-				<-l.Done()
-				wantTime(w, "end", time.Now(), held.Add(bound))
-				wantTime(w, "deadline", l.Deadline(), held.Add(bound))
-				wantLost(w, l, asynclock.ErrMaxHold)
-			})
+		scene(t, bound.String(), func(w *world) {
+			l := lock(w, w.client(), "key", asynclock.WithMaxHold(bound))
+			held := time.Now()
+			<-l.Done()
+			wantTime(w, "end", time.Now(), held.Add(bound))
+			wantTime(w, "deadline", l.Deadline(), held.Add(bound))
+			wantLost(w, l, asynclock.ErrMaxHold)
 		})
 	}
 }
@@ -43,24 +41,22 @@ func TestMaxHoldIsReachedWithoutRenewal(t *testing.T) {
 // of its own client has it as soon as one of another.
 func TestMaxHoldServesLocalWaitersAsSoonAsRemoteOnes(t *testing.T) {
 	for _, bound := range []time.Duration{asynclock.MinTTL, time.Second, ttl, 3*ttl + ttl/7} {
-		t.Run(bound.String(), func(t *testing.T) {
-			story(t, func(w *world) {
-				here, there := w.client(), w.client()
-				lock(w, here, "for a local one", asynclock.WithMaxHold(bound))
-				lock(w, here, "for a remote one", asynclock.WithMaxHold(bound))
-				end := time.Now().Add(bound)
-				local := w.ask(w.Context(), here, "for a local one")
-				remote := w.ask(w.Context(), there, "for a remote one")
-				unlock(w, local.get())
-				unlock(w, remote.get())
-				if apart := local.at.Sub(remote.at).Abs(); apart > 5*time.Millisecond {
-					w.Errorf("the local waiter had its key %v after the bound, the remote one %v; want both in the same moment",
-						local.at.Sub(end), remote.at.Sub(end))
-				}
-				if late, limit := remote.at.Sub(end), min(bound, ttl)/5+20*time.Millisecond; late < 0 || late > limit {
-					w.Errorf("the key was free %v after the bound, want at most %v", late, limit)
-				}
-			})
+		scene(t, bound.String(), func(w *world) {
+			here, there := w.client(), w.client()
+			lock(w, here, "for a local one", asynclock.WithMaxHold(bound))
+			lock(w, here, "for a remote one", asynclock.WithMaxHold(bound))
+			end := time.Now().Add(bound)
+			local := w.ask(w.Context(), here, "for a local one")
+			remote := w.ask(w.Context(), there, "for a remote one")
+			unlock(w, local.get())
+			unlock(w, remote.get())
+			if apart := local.at.Sub(remote.at).Abs(); apart > 5*time.Millisecond {
+				w.Errorf("the local waiter had its key %v after the bound, the remote one %v; want both in the same moment",
+					local.at.Sub(end), remote.at.Sub(end))
+			}
+			if late, limit := remote.at.Sub(end), min(bound, ttl)/5+20*time.Millisecond; late < 0 || late > limit {
+				w.Errorf("the key was free %v after the bound, want at most %v", late, limit)
+			}
 		})
 	}
 }
@@ -76,19 +72,17 @@ func TestMaxHoldCountsFromEachClaim(t *testing.T) {
 		{"passed on in the client", func(_ *world, here, _ *asynclock.Client) *asynclock.Client { return here }},
 		{"granted by a message", func(_ *world, _, there *asynclock.Client) *asynclock.Client { return there }},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				here, there := w.client(), w.client()
-				l := lock(w, here, "key", asynclock.WithMaxHold(bound))
-				p := w.ask(w.Context(), c.from(w, here, there), "key", asynclock.WithMaxHold(bound))
-				w.pass(bound * 9 / 10)
-				unlock(w, l)
-				next := p.has()
-				held := time.Now()
-				<-next.Done()
-				wantTime(w, "end", time.Now(), held.Add(bound))
-				wantLost(w, next, asynclock.ErrMaxHold)
-			})
+		scene(t, c.name, func(w *world) {
+			here, there := w.client(), w.client()
+			l := lock(w, here, "key", asynclock.WithMaxHold(bound))
+			p := w.ask(w.Context(), c.from(w, here, there), "key", asynclock.WithMaxHold(bound))
+			w.pass(bound * 9 / 10)
+			unlock(w, l)
+			next := p.has()
+			held := time.Now()
+			<-next.Done()
+			wantTime(w, "end", time.Now(), held.Add(bound))
+			wantLost(w, next, asynclock.ErrMaxHold)
 		})
 	}
 }
@@ -159,29 +153,27 @@ func TestMaxHoldIsNotRenewedPastItsBound(t *testing.T) {
 func TestMinHoldKeepsTheKeyFromEveryone(t *testing.T) {
 	for _, least := range []time.Duration{time.Second, ttl - time.Second, time.Hour} {
 		for _, whose := range []string{"local", "remote"} {
-			t.Run(whose+" for "+least.String(), func(t *testing.T) {
-				story(t, func(w *world) {
-					here, there := w.client(asynclock.WithMinHold(least)), w.client(asynclock.WithMinHold(least))
-					l := lock(w, here, "key")
-					free := time.Now().Add(least)
-					w.pass(time.Millisecond)
-					from := here
-					if whose == "remote" {
-						from = there
-					}
-					p := w.ask(w.Context(), from, "key")
-					before := time.Now()
-					unlock(w, l)
-					wantTime(w, "return of Unlock", time.Now(), before)
-					p.waits()
-					wantError(w, l.Err(), asynclock.ErrUnlocked)
-					_, err := there.TryLock(w.Context(), "key")
-					wantError(w, err, asynclock.ErrHeld)
-					p.get()
-					if late := p.at.Sub(free); late < 0 || late > 50*time.Millisecond {
-						w.Errorf("the key came %v after its time, want at most 50ms", late)
-					}
-				})
+			scene(t, whose+" for "+least.String(), func(w *world) {
+				here, there := w.client(asynclock.WithMinHold(least)), w.client(asynclock.WithMinHold(least))
+				l := lock(w, here, "key")
+				free := time.Now().Add(least)
+				w.pass(time.Millisecond)
+				from := here
+				if whose == "remote" {
+					from = there
+				}
+				p := w.ask(w.Context(), from, "key")
+				before := time.Now()
+				unlock(w, l)
+				wantTime(w, "return of Unlock", time.Now(), before)
+				p.waits()
+				wantError(w, l.Err(), asynclock.ErrUnlocked)
+				_, err := there.TryLock(w.Context(), "key")
+				wantError(w, err, asynclock.ErrHeld)
+				p.get()
+				if late := p.at.Sub(free); late < 0 || late > 50*time.Millisecond {
+					w.Errorf("the key came %v after its time, want at most 50ms", late)
+				}
 			})
 		}
 	}

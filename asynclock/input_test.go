@@ -59,27 +59,23 @@ var goodOptions = map[string]asynclock.LockOption{
 
 func TestBadOptionsAreRefused(t *testing.T) {
 	for name, option := range badOptions {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				bad, err := asynclock.New(w.store, option)
-				if bad != nil {
-					w.Error("New made a client")
-				}
-				wantError(w, err, asynclock.ErrInvalidOption)
+		scene(t, name, func(w *world) {
+			bad, err := asynclock.New(w.store, option)
+			if bad != nil {
+				w.Error("New made a client")
+			}
+			wantError(w, err, asynclock.ErrInvalidOption)
 
-				c := w.client()
-				_, err = c.Lock(w.Context(), "key", asynclock.WithTTL(ttl), option)
-				wantError(w, err, asynclock.ErrInvalidOption)
-				wantOp(w, err, "lock", "key")
-				_, err = c.TryLock(w.Context(), "key", option)
-				wantError(w, err, asynclock.ErrInvalidOption)
-				_, err = (<-c.LockChan(w.Context(), "key", option)).Lease()
-				wantError(w, err, asynclock.ErrInvalidOption)
-				wantError(w, c.WithLock(w.Context(), "key", nil, option), asynclock.ErrInvalidOption)
-				if got := w.calls(asynclocktest.Any); got != 0 {
-					w.Errorf("the store was asked %d times, want never", got)
-				}
-			})
+			c := w.client()
+			_, err = c.Lock(w.Context(), "key", asynclock.WithTTL(ttl), option)
+			wantError(w, err, asynclock.ErrInvalidOption)
+			wantOp(w, err, "lock", "key")
+			_, err = c.TryLock(w.Context(), "key", option)
+			wantError(w, err, asynclock.ErrInvalidOption)
+			_, err = (<-c.LockChan(w.Context(), "key", option)).Lease()
+			wantError(w, err, asynclock.ErrInvalidOption)
+			wantError(w, c.WithLock(w.Context(), "key", nil, option), asynclock.ErrInvalidOption)
+			w.wantCalls(asynclocktest.Any, 0)
 		})
 	}
 	for name, option := range map[string]asynclock.ClientOption{
@@ -100,17 +96,15 @@ func TestBadOptionsAreRefused(t *testing.T) {
 
 func TestGoodOptionsAreTaken(t *testing.T) {
 	for name, option := range goodOptions {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				byDefault, byCall := w.client(option), w.client()
-				for _, l := range []*asynclock.Lease{lock(w, byDefault, "by default"), lock(w, byCall, "by call", option)} {
-					wantValid(w, l)
-					unlock(w, l)
-				}
-				abandon(byDefault) // which may retain a key
-				abandon(byCall)
-				w.wantUnused()
-			})
+		scene(t, name, func(w *world) {
+			byDefault, byCall := w.client(option), w.client()
+			for _, l := range []*asynclock.Lease{lock(w, byDefault, "by default"), lock(w, byCall, "by call", option)} {
+				wantValid(w, l)
+				unlock(w, l)
+			}
+			abandon(byDefault) // which may retain a key
+			abandon(byCall)
+			w.wantUnused()
 		})
 	}
 }
@@ -154,32 +148,30 @@ func TestBadKeysAreRefused(t *testing.T) {
 	for name, key := range map[string]string{
 		"empty": "", "too long": long, "1 MiB": strings.Repeat("}\x00\r\n", 1<<18), "not UTF-8": "caf\xe9", "half a character": "key\xf0\x9f\x94",
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				c := w.client()
-				_, lockErr := c.Lock(w.Context(), key)
-				_, tryErr := c.TryLock(w.Context(), key)
-				_, futureErr := (<-c.LockChan(w.Context(), key)).Lease()
-				_, inspectErr := c.Inspect(w.Context(), key)
-				_, forceErr := c.ForceUnlock(w.Context(), key, 0)
-				for op, err := range map[string]error{
-					"lock": lockErr, "try lock": tryErr, "inspect": inspectErr, "force unlock": forceErr,
-				} {
+		scene(t, name, func(w *world) {
+			c := w.client()
+			_, lockErr := c.Lock(w.Context(), key)
+			_, tryErr := c.TryLock(w.Context(), key)
+			_, futureErr := (<-c.LockChan(w.Context(), key)).Lease()
+			_, inspectErr := c.Inspect(w.Context(), key)
+			_, forceErr := c.ForceUnlock(w.Context(), key, 0)
+			for op, err := range map[string]error{
+				"lock": lockErr, "try lock": tryErr, "inspect": inspectErr, "force unlock": forceErr,
+			} {
+				wantError(w, err, asynclock.ErrInvalidKey)
+				wantOp(w, err, op, key)
+			}
+			wantError(w, futureErr, asynclock.ErrInvalidKey)
+			wantError(w, c.WithLock(w.Context(), key, func(context.Context, *asynclock.Lease) error { return nil }), asynclock.ErrInvalidKey)
+			for _, err := range c.List(w.Context(), key) {
+				if key != "" { // which is a prefix of all
 					wantError(w, err, asynclock.ErrInvalidKey)
-					wantOp(w, err, op, key)
+					wantOp(w, err, "list", key)
 				}
-				wantError(w, futureErr, asynclock.ErrInvalidKey)
-				wantError(w, c.WithLock(w.Context(), key, func(context.Context, *asynclock.Lease) error { return nil }), asynclock.ErrInvalidKey)
-				for _, err := range c.List(w.Context(), key) {
-					if key != "" { // which is a prefix of all
-						wantError(w, err, asynclock.ErrInvalidKey)
-						wantOp(w, err, "list", key)
-					}
-				}
-				if got := w.calls(asynclocktest.Match(asynclocktest.List.Any)); key != "" && got != 0 || w.calls(asynclocktest.Any) != got {
-					w.Errorf("the store was asked %d times, want never", w.calls(asynclocktest.Any))
-				}
-			})
+			}
+			if got := w.calls(asynclocktest.Match(asynclocktest.List.Any)); key != "" && got != 0 || w.calls(asynclocktest.Any) != got {
+				w.Errorf("the store was asked %d times, want never", w.calls(asynclocktest.Any))
+			}
 		})
 	}
 }
@@ -222,9 +214,7 @@ func TestBadTTLOfARenewalIsRefused(t *testing.T) {
 			wantOp(w, err, "renew", "key")
 		}
 		wantValid(w, l)
-		if got := w.calls(asynclocktest.Renew.Any); got != 0 {
-			w.Errorf("the store was asked %d times, want never", got)
-		}
+		w.wantCalls(asynclocktest.Renew.Any, 0)
 	})
 }
 
@@ -286,8 +276,6 @@ func TestEndedContextIsRefusedWithoutAsking(t *testing.T) {
 		for _, err := range []error{lockErr, tryErr, futureErr} {
 			wantError(w, err, context.Canceled)
 		}
-		if got := w.calls(asynclocktest.Any); got != 0 {
-			w.Errorf("the store was asked %d times, want never", got)
-		}
+		w.wantCalls(asynclocktest.Any, 0)
 	})
 }

@@ -52,18 +52,16 @@ func TestGrantMessageReadAMinuteLateMakesNobodyAHolder(t *testing.T) {
 // which is known to precede it.
 func TestGrantMessageIsTrustedFromTheLastRequest(t *testing.T) {
 	for _, after := range []time.Duration{heartbeat / 4, 10 * heartbeat} {
-		t.Run(after.String(), func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, waiter := w.client(), w.client()
-				held := lock(w, holder, "key")
-				p := w.ask(w.Context(), waiter, "key")
-				w.pass(after)
-				w.store.Every(asynclocktest.Renew.From(1), asynclocktest.Refuse)
-				unlock(w, held)
-				asked := w.store.Calls(asynclocktest.Acquire.From(1))
-				last := asked[len(asked)-1].At
-				wantTime(w, "trust deadline", p.has().Deadline(), last.Add(trusted(grantTTL)))
-			})
+		scene(t, after.String(), func(w *world) {
+			holder, waiter := w.client(), w.client()
+			held := lock(w, holder, "key")
+			p := w.ask(w.Context(), waiter, "key")
+			w.pass(after)
+			w.store.Every(asynclocktest.Renew.From(1), asynclocktest.Refuse)
+			unlock(w, held)
+			asked := w.store.Calls(asynclocktest.Acquire.From(1))
+			last := asked[len(asked)-1].At
+			wantTime(w, "trust deadline", p.has().Deadline(), last.Add(trusted(grantTTL)))
 		})
 	}
 }
@@ -84,29 +82,27 @@ func TestGrantMessageWithLittleTrustLeftIsConfirmed(t *testing.T) {
 		{"just in time", tooLate, false, trustedGrant},
 		{"just too late", tooLate + time.Microsecond, true, tooLate + time.Microsecond + trusted(ttl)},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, waiter := w.client(), w.client()
-				held := lock(w, holder, "key")
-				asked := time.Now()
-				p := w.ask(w.Context(), waiter, "key")
+		scene(t, c.name, func(w *world) {
+			holder, waiter := w.client(), w.client()
+			held := lock(w, holder, "key")
+			asked := time.Now()
+			p := w.ask(w.Context(), waiter, "key")
 
-				// No heartbeat gets through that would learn of the grant, and no
-				// renewal.
-				w.store.Every(asynclocktest.Renew.From(1), asynclocktest.Refuse)
-				clear := w.store.Every(asynclocktest.Acquire.On("key").From(1), asynclocktest.Refuse)
-				w.store.NextEvent(asynclocktest.AnyEvent, asynclocktest.Delay(c.late))
-				unlock(w, held)
-				time.Sleep(c.late - time.Nanosecond)
-				clear()
-				before := w.calls(asynclocktest.Acquire.From(1))
-				time.Sleep(time.Nanosecond)
-				l := p.has()
-				if got := w.calls(asynclocktest.Acquire.From(1)) > before; got != c.asks {
-					w.Errorf("the store was asked: got %v, want %v", got, c.asks)
-				}
-				wantTime(w, "trust deadline", l.Deadline(), asked.Add(c.deadline))
-			})
+			// No heartbeat gets through that would learn of the grant, and no
+			// renewal.
+			w.store.Every(asynclocktest.Renew.From(1), asynclocktest.Refuse)
+			clear := w.store.Every(asynclocktest.Acquire.On("key").From(1), asynclocktest.Refuse)
+			w.store.NextEvent(asynclocktest.AnyEvent, asynclocktest.Delay(c.late))
+			unlock(w, held)
+			time.Sleep(c.late - time.Nanosecond)
+			clear()
+			before := w.calls(asynclocktest.Acquire.From(1))
+			time.Sleep(time.Nanosecond)
+			l := p.has()
+			if got := w.calls(asynclocktest.Acquire.From(1)) > before; got != c.asks {
+				w.Errorf("the store was asked: got %v, want %v", got, c.asks)
+			}
+			wantTime(w, "trust deadline", l.Deadline(), asked.Add(c.deadline))
 		})
 	}
 }

@@ -156,8 +156,6 @@ func TestLockAllWithoutRenewalForAShortTime(t *testing.T) {
 			}
 			unlockAll(w, m)
 		}
-		if got := w.calls(asynclocktest.Acquire.Any); got != 12 {
-			w.Errorf("requests: got %d for two free keys, six times, want 12", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.Any, 12)
 	})
 }

@@ -84,46 +84,44 @@ func TestLockAllChanHasExactlyOneResult(t *testing.T) {
 			stop()
 		}, asynclock.ErrUnreachable},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, ours := w.bounded(), w.bounded()
-				held := lock(w, holder, "b")
-				ctx, cancel := context.WithCancelCause(w.Context())
-				defer cancel(nil)
-				future := ours.LockAllChan(ctx, []string{"c", "b", "a"}, asynclock.WithMinHold(time.Hour))
+		scene(t, c.name, func(w *world) {
+			holder, ours := w.bounded(), w.bounded()
+			held := lock(w, holder, "b")
+			ctx, cancel := context.WithCancelCause(w.Context())
+			defer cancel(nil)
+			future := ours.LockAllChan(ctx, []string{"c", "b", "a"}, asynclock.WithMinHold(time.Hour))
+			w.wait()
+			if c.granted {
+				unlock(w, held)
 				w.wait()
-				if c.granted {
-					unlock(w, held)
-					w.wait()
-				}
-				c.end(w, ours, cancel)
-				w.wait()
-				if len(future) != 1 {
-					w.Fatalf("the channel has %d results, want one", len(future))
-				}
-				if c.want != nil && c.granted {
-					w.wantUnused() // whether or not anybody receives
-				}
-				result := <-future
-				m, err := result.Lease()
-				if !errors.Is(err, c.want) || (m == nil) == (err == nil) {
-					w.Errorf("got lease %v, error %v; want error %v", m, err, c.want)
-				}
-				again, err2 := result.Lease()
-				if again != m || !errors.Is(err2, err) {
-					w.Errorf("claimed twice: got %v, %v and %v, %v; want one answer", m, err, again, err2)
-				}
-				w.wait()
-				switch {
-				case m != nil:
-					unlockAll(w, m)
-					w.wantHeld("a", "b", "c") // by the minimum hold
-				case c.granted:
-					w.wantUnused()
-				default:
-					w.wantHeld("b")
-				}
-			})
+			}
+			c.end(w, ours, cancel)
+			w.wait()
+			if len(future) != 1 {
+				w.Fatalf("the channel has %d results, want one", len(future))
+			}
+			if c.want != nil && c.granted {
+				w.wantUnused() // whether or not anybody receives
+			}
+			result := <-future
+			m, err := result.Lease()
+			if !errors.Is(err, c.want) || (m == nil) == (err == nil) {
+				w.Errorf("got lease %v, error %v; want error %v", m, err, c.want)
+			}
+			again, err2 := result.Lease()
+			if again != m || !errors.Is(err2, err) {
+				w.Errorf("claimed twice: got %v, %v and %v, %v; want one answer", m, err, again, err2)
+			}
+			w.wait()
+			switch {
+			case m != nil:
+				unlockAll(w, m)
+				w.wantHeld("a", "b", "c") // by the minimum hold
+			case c.granted:
+				w.wantUnused()
+			default:
+				w.wantHeld("b")
+			}
 		})
 	}
 }
@@ -184,23 +182,21 @@ func TestLockAllChanGivesWay(t *testing.T) {
 			unlock(w, trylock(w, ours, "a"))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				ours, theirs := w.bounded(), w.bounded()
-				future := ours.LockAllChan(w.Context(), []string{"a", "b", "c"})
-				w.pass(time.Minute)
-				wanted(w, ours, theirs)
-				w.pass(time.Second)
-				if len(future) != 1 {
-					w.Fatal("the keys were not gathered again")
-				}
-				m, err := (<-future).Lease()
-				if err != nil {
-					w.Fatal(err)
-				}
-				unlockAll(w, m)
-				w.wantUnused()
-			})
+		scene(t, name, func(w *world) {
+			ours, theirs := w.bounded(), w.bounded()
+			future := ours.LockAllChan(w.Context(), []string{"a", "b", "c"})
+			w.pass(time.Minute)
+			wanted(w, ours, theirs)
+			w.pass(time.Second)
+			if len(future) != 1 {
+				w.Fatal("the keys were not gathered again")
+			}
+			m, err := (<-future).Lease()
+			if err != nil {
+				w.Fatal(err)
+			}
+			unlockAll(w, m)
+			w.wantUnused()
 		})
 	}
 }
@@ -217,29 +213,27 @@ func trylock(w *world, c *asynclock.Client, key string) *asynclock.Lease {
 // One that pauses ends as soon as its context or its client does.
 func TestLockAllChanEndsDuringItsPause(t *testing.T) {
 	for _, closes := range []bool{false, true} {
-		t.Run(fmt.Sprint("closes: ", closes), func(t *testing.T) {
-			story(t, func(w *world) {
-				ours, theirs := w.bounded(), w.bounded()
-				ctx, cancel := context.WithCancel(w.Context())
-				defer cancel()
-				future := ours.LockAllChan(ctx, []string{"a", "b"})
-				w.pass(time.Minute)
-				unlock(w, w.ask(w.Context(), theirs, "a").get())
-				w.wait()
-				if len(future) != 0 {
-					w.Fatal("the future has a result, want it to pause")
-				}
-				start, want := time.Now(), context.Canceled
-				if closes {
-					want = asynclock.ErrClosed
-					w.close(ours)
-				}
-				cancel()
-				_, err := (<-future).Lease()
-				wantError(w, err, want)
-				wantTime(w, "the end", time.Now(), start)
-				w.wantUnused()
-			})
+		scene(t, fmt.Sprint("closes: ", closes), func(w *world) {
+			ours, theirs := w.bounded(), w.bounded()
+			ctx, cancel := context.WithCancel(w.Context())
+			defer cancel()
+			future := ours.LockAllChan(ctx, []string{"a", "b"})
+			w.pass(time.Minute)
+			unlock(w, w.ask(w.Context(), theirs, "a").get())
+			w.wait()
+			if len(future) != 0 {
+				w.Fatal("the future has a result, want it to pause")
+			}
+			start, want := time.Now(), context.Canceled
+			if closes {
+				want = asynclock.ErrClosed
+				w.close(ours)
+			}
+			cancel()
+			_, err := (<-future).Lease()
+			wantError(w, err, want)
+			wantTime(w, "the end", time.Now(), start)
+			w.wantUnused()
 		})
 	}
 }

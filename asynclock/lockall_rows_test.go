@@ -34,30 +34,28 @@ func TestWithLockAllEndsAtOnceHoweverAPartIsLost(t *testing.T) {
 			}
 		}, ttl / 3, asynclock.ErrExpired},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				ours, other := w.bounded(), w.bounded()
-				start := time.Now()
-				err := ours.WithLockAll(w.Context(), []string{"a", "b", "c"}, func(ctx context.Context, m *asynclock.MultiLease) error {
-					c.lose(w, other)
-					<-ctx.Done()
-					if took := time.Since(start); took > c.after {
-						w.Errorf("the context ended after %v, want %v at most", took, c.after)
-					}
-					w.wantPartLost(m, "b", c.cause, asynclock.ErrLost)
-					var part *asynclock.PartError
-					if cause := context.Cause(ctx); !errors.As(cause, &part) || part.Key != "b" || !errors.Is(cause, c.cause) {
-						w.Errorf("cause of the function's context: got %v, want a PartError of b for %v", cause, c.cause)
-					}
-					for _, key := range []string{"a", "c"} {
-						_, err := other.TryLock(w.Context(), key)
-						wantError(w, err, asynclock.ErrHeld)
-					}
-					return nil
-				})
-				wantError(w, err, c.cause, asynclock.ErrLost)
-				w.wantHeldAmong([]string{"a", "c"})
+		scene(t, c.name, func(w *world) {
+			ours, other := w.bounded(), w.bounded()
+			start := time.Now()
+			err := ours.WithLockAll(w.Context(), []string{"a", "b", "c"}, func(ctx context.Context, m *asynclock.MultiLease) error {
+				c.lose(w, other)
+				<-ctx.Done()
+				if took := time.Since(start); took > c.after {
+					w.Errorf("the context ended after %v, want %v at most", took, c.after)
+				}
+				w.wantPartLost(m, "b", c.cause, asynclock.ErrLost)
+				var part *asynclock.PartError
+				if cause := context.Cause(ctx); !errors.As(cause, &part) || part.Key != "b" || !errors.Is(cause, c.cause) {
+					w.Errorf("cause of the function's context: got %v, want a PartError of b for %v", cause, c.cause)
+				}
+				for _, key := range []string{"a", "c"} {
+					_, err := other.TryLock(w.Context(), key)
+					wantError(w, err, asynclock.ErrHeld)
+				}
+				return nil
 			})
+			wantError(w, err, c.cause, asynclock.ErrLost)
+			w.wantHeldAmong([]string{"a", "c"})
 		})
 	}
 }

@@ -199,22 +199,18 @@ func TestLockAllRefusesBadRequests(t *testing.T) {
 		{"a bad option", []string{"a", "b"}, []asynclock.LockOption{asynclock.WithTTL(0)}, "", asynclock.ErrInvalidOption},
 		{"a nil option", []string{"a", "b"}, []asynclock.LockOption{nil}, "", asynclock.ErrInvalidOption},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				client := w.bounded()
-				_, err := client.LockAll(w.Context(), c.keys, c.options...)
-				wantError(w, err, c.want)
-				wantOp(w, err, "lock all", c.key)
-				_, err = client.TryLockAll(w.Context(), c.keys, c.options...)
-				wantError(w, err, c.want)
-				wantOp(w, err, "try lock all", c.key)
-				_, err = (<-client.LockAllChan(w.Context(), c.keys, c.options...)).Lease()
-				wantError(w, err, c.want)
-				wantOp(w, err, "lock all", c.key)
-				if got := w.calls(asynclocktest.Any); got != 0 {
-					w.Errorf("the store was asked %d times, want never", got)
-				}
-			})
+		scene(t, c.name, func(w *world) {
+			client := w.bounded()
+			_, err := client.LockAll(w.Context(), c.keys, c.options...)
+			wantError(w, err, c.want)
+			wantOp(w, err, "lock all", c.key)
+			_, err = client.TryLockAll(w.Context(), c.keys, c.options...)
+			wantError(w, err, c.want)
+			wantOp(w, err, "try lock all", c.key)
+			_, err = (<-client.LockAllChan(w.Context(), c.keys, c.options...)).Lease()
+			wantError(w, err, c.want)
+			wantOp(w, err, "lock all", c.key)
+			w.wantCalls(asynclocktest.Any, 0)
 		})
 	}
 	story(t, func(w *world) { // each counts once
@@ -298,30 +294,28 @@ func TestLockAllGivesUpOnAStoreThatFailsForOneKey(t *testing.T) {
 	for name, fault := range map[string]asynclocktest.Fault{
 		"refuses": asynclocktest.Refuse, "hangs": asynclocktest.Hang,
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				c := w.bounded()
-				stop := w.store.Every(asynclocktest.Acquire.On("b"), fault)
-				start := time.Now()
-				_, err := c.TryLockAll(w.Context(), []string{"c", "b", "a"})
-				wantError(w, err, asynclock.ErrUnreachable)
-				wantOp(w, err, "try lock all", "b")
-				if got := time.Since(start); got > callTimeout {
-					w.Errorf("TryLockAll took %v, want one call", got)
-				}
-				start = time.Now()
-				_, err = c.LockAll(w.Context(), []string{"c", "b", "a"})
-				wantError(w, err, asynclock.ErrUnreachable)
-				wantOp(w, err, "lock all", "b")
-				if got := time.Since(start); got < patience || got > 2*patience {
-					w.Errorf("LockAll gave up after %v, want it to have the patience of Lock, %v", got, patience)
-				}
-				w.wantHeld() // all was given back
-				stop()
-				w.pass(2 * ttl)
-				w.wantUnused()
-				unlockAll(w, lockAll(w, c, []string{"c", "b", "a"}))
-			})
+		scene(t, name, func(w *world) {
+			c := w.bounded()
+			stop := w.store.Every(asynclocktest.Acquire.On("b"), fault)
+			start := time.Now()
+			_, err := c.TryLockAll(w.Context(), []string{"c", "b", "a"})
+			wantError(w, err, asynclock.ErrUnreachable)
+			wantOp(w, err, "try lock all", "b")
+			if got := time.Since(start); got > callTimeout {
+				w.Errorf("TryLockAll took %v, want one call", got)
+			}
+			start = time.Now()
+			_, err = c.LockAll(w.Context(), []string{"c", "b", "a"})
+			wantError(w, err, asynclock.ErrUnreachable)
+			wantOp(w, err, "lock all", "b")
+			if got := time.Since(start); got < patience || got > 2*patience {
+				w.Errorf("LockAll gave up after %v, want it to have the patience of Lock, %v", got, patience)
+			}
+			w.wantHeld() // all was given back
+			stop()
+			w.pass(2 * ttl)
+			w.wantUnused()
+			unlockAll(w, lockAll(w, c, []string{"c", "b", "a"}))
 		})
 	}
 }

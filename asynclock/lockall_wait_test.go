@@ -109,23 +109,21 @@ func TestLockAllThatEndsHoldsNothing(t *testing.T) {
 			w.close(ours)
 		}, nil, []error{asynclock.ErrClosed}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				ours, theirs := w.bounded(), w.bounded()
-				lock(w, theirs, "b")
-				ctx, cancel := context.WithCancelCause(w.Context())
-				defer cancel(nil)
-				p := w.askAll(ctx, ours, []string{"a", "b", "c"}, c.options...)
-				p.waits()
-				c.end(w, ours, cancel)
-				err := p.ended()
-				wantError(w, err, c.want...)
-				wantOp(w, err, "lock all", "b")
-				w.wantHeld("b")
-				if got := w.inspect("b").Waiters; got != 0 {
-					w.Errorf("waiters: got %d, want none", got)
-				}
-			})
+		scene(t, c.name, func(w *world) {
+			ours, theirs := w.bounded(), w.bounded()
+			lock(w, theirs, "b")
+			ctx, cancel := context.WithCancelCause(w.Context())
+			defer cancel(nil)
+			p := w.askAll(ctx, ours, []string{"a", "b", "c"}, c.options...)
+			p.waits()
+			c.end(w, ours, cancel)
+			err := p.ended()
+			wantError(w, err, c.want...)
+			wantOp(w, err, "lock all", "b")
+			w.wantHeld("b")
+			if got := w.inspect("b").Waiters; got != 0 {
+				w.Errorf("waiters: got %d, want none", got)
+			}
 		})
 	}
 }

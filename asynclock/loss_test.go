@@ -43,9 +43,7 @@ func TestLeaseWithoutRenewalExpires(t *testing.T) {
 		<-l.Done()
 		wantTime(w, "end", time.Now(), sent.Add(trusted(ttl)))
 		wantLost(w, l, asynclock.ErrExpired)
-		if got := w.calls(asynclocktest.Renew.On("key")); got != 0 {
-			w.Errorf("sent %d renewals, want none", got)
-		}
+		w.wantCalls(asynclocktest.Renew.On("key"), 0)
 	})
 }
 
@@ -64,30 +62,28 @@ func TestPausedClientIsToldTheTruthWhenItAsks(t *testing.T) {
 			return !errors.Is(<-l.UnlockChan(w.Context()), asynclock.ErrLost)
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, brake := w.braked()
-				other := w.client()
-				l := lock(w, holder, "key")
-				done := l.Done()
-				p := w.ask(w.Context(), other, "key")
-				goOn := brake.pull(w)
-				w.pass(time.Until(l.Deadline()) - time.Nanosecond)
-				wantValid(w, l)
-				w.pass(time.Nanosecond)
-				p.waits()
-				select {
-				case <-done:
-					w.Fatal("the lease is done while the watchdog stands still")
-				default:
-				}
-				if c.ask(w, l) {
-					w.Error("a lease past its trust deadline lasts")
-				}
-				wantLost(w, l, asynclock.ErrExpired)
-				unlock(w, p.get())
-				goOn()
-			})
+		scene(t, c.name, func(w *world) {
+			holder, brake := w.braked()
+			other := w.client()
+			l := lock(w, holder, "key")
+			done := l.Done()
+			p := w.ask(w.Context(), other, "key")
+			goOn := brake.pull(w)
+			w.pass(time.Until(l.Deadline()) - time.Nanosecond)
+			wantValid(w, l)
+			w.pass(time.Nanosecond)
+			p.waits()
+			select {
+			case <-done:
+				w.Fatal("the lease is done while the watchdog stands still")
+			default:
+			}
+			if c.ask(w, l) {
+				w.Error("a lease past its trust deadline lasts")
+			}
+			wantLost(w, l, asynclock.ErrExpired)
+			unlock(w, p.get())
+			goOn()
 		})
 	}
 }
@@ -95,46 +91,40 @@ func TestPausedClientIsToldTheTruthWhenItAsks(t *testing.T) {
 // A lease that the paused client would claim, join or pass on is past its trust
 // deadline, too.
 func TestPausedClientHandsOutNothingThatHasEnded(t *testing.T) {
-	t.Run("a future", func(t *testing.T) {
-		story(t, func(w *world) {
-			c, brake := w.braked()
-			future := c.LockChan(w.Context(), "key")
-			w.wait()
-			goOn := brake.pull(w)
-			w.pass(ttl)
-			_, err := (<-future).Lease()
-			wantError(w, err, asynclock.ErrExpired)
-			goOn()
-		})
+	scene(t, "a future", func(w *world) {
+		c, brake := w.braked()
+		future := c.LockChan(w.Context(), "key")
+		w.wait()
+		goOn := brake.pull(w)
+		w.pass(ttl)
+		_, err := (<-future).Lease()
+		wantError(w, err, asynclock.ErrExpired)
+		goOn()
 	})
-	t.Run("a joined lease", func(t *testing.T) {
-		story(t, func(w *world) {
-			c, brake := w.braked()
-			l := lock(w, c, "key")
-			ctx := l.Context()
-			goOn := brake.pull(w)
-			w.pass(ttl)
-			short, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Millisecond)
-			defer cancel()
-			if again, err := c.Lock(short, "key"); err == nil && again.Token() == l.Token() {
-				w.Error("joined a lease that has ended")
-			}
-			goOn()
-			wantLost(w, l, asynclock.ErrExpired)
-		})
+	scene(t, "a joined lease", func(w *world) {
+		c, brake := w.braked()
+		l := lock(w, c, "key")
+		ctx := l.Context()
+		goOn := brake.pull(w)
+		w.pass(ttl)
+		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Millisecond)
+		defer cancel()
+		if again, err := c.Lock(short, "key"); err == nil && again.Token() == l.Token() {
+			w.Error("joined a lease that has ended")
+		}
+		goOn()
+		wantLost(w, l, asynclock.ErrExpired)
 	})
-	t.Run("a handoff", func(t *testing.T) {
-		story(t, func(w *world) {
-			c, brake := w.braked()
-			l := lock(w, c, "key")
-			p := w.ask(w.Context(), c, "key")
-			goOn := brake.pull(w)
-			w.pass(ttl)
-			wantError(w, l.Unlock(w.Context()), asynclock.ErrExpired)
-			next := p.has()
-			wantTime(w, "trust deadline of the next", next.Deadline(), time.Now().Add(trusted(ttl)))
-			goOn()
-		})
+	scene(t, "a handoff", func(w *world) {
+		c, brake := w.braked()
+		l := lock(w, c, "key")
+		p := w.ask(w.Context(), c, "key")
+		goOn := brake.pull(w)
+		w.pass(ttl)
+		wantError(w, l.Unlock(w.Context()), asynclock.ErrExpired)
+		next := p.has()
+		wantTime(w, "trust deadline of the next", next.Deadline(), time.Now().Add(trusted(ttl)))
+		goOn()
 	})
 }
 
@@ -150,30 +140,28 @@ func TestCutOffHolderHasEndedBeforeTheNextBegins(t *testing.T) {
 		{"hanging", asynclocktest.Hang, []error{asynclock.ErrNotRenewed, asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown}},
 		{"denied", asynclocktest.Fail(asynclock.ErrDenied), []error{asynclock.ErrNotRenewed, asynclock.ErrDenied}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, waiter := w.client(), w.client()
-				l := lock(w, holder, "key")
-				p := w.ask(w.Context(), waiter, "key")
-				w.pass(ttl + ttl/7) // it has been renewed for a while
-				w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), c.fault)
-				renewed := w.store.Calls(asynclocktest.Renew.From(0))
-				last := renewed[len(renewed)-1].At
-				<-l.Done()
-				ended := time.Now()
-				wantTime(w, "end", ended, last.Add(trusted(ttl)))
-				wantLost(w, l, c.cause...)
-				if errors.Is(l.Err(), context.DeadlineExceeded) {
-					w.Errorf("got %v, but no context of the holder's has ended", l.Err())
-				}
-				next := p.get()
-				if margin := p.at.Sub(ended); margin < ttl/10 {
-					w.Errorf("the next lease began %v after the end of this one, want at least %v", margin, ttl/10)
-				}
-				if next.Token() <= l.Token() {
-					w.Errorf("got token %d after %d, want a larger one", next.Token(), l.Token())
-				}
-			})
+		scene(t, c.name, func(w *world) {
+			holder, waiter := w.client(), w.client()
+			l := lock(w, holder, "key")
+			p := w.ask(w.Context(), waiter, "key")
+			w.pass(ttl + ttl/7) // it has been renewed for a while
+			w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), c.fault)
+			renewed := w.store.Calls(asynclocktest.Renew.From(0))
+			last := renewed[len(renewed)-1].At
+			<-l.Done()
+			ended := time.Now()
+			wantTime(w, "end", ended, last.Add(trusted(ttl)))
+			wantLost(w, l, c.cause...)
+			if errors.Is(l.Err(), context.DeadlineExceeded) {
+				w.Errorf("got %v, but no context of the holder's has ended", l.Err())
+			}
+			next := p.get()
+			if margin := p.at.Sub(ended); margin < ttl/10 {
+				w.Errorf("the next lease began %v after the end of this one, want at least %v", margin, ttl/10)
+			}
+			if next.Token() <= l.Token() {
+				w.Errorf("got token %d after %d, want a larger one", next.Token(), l.Token())
+			}
 		})
 	}
 }
@@ -297,13 +285,11 @@ func TestContextOfALease(t *testing.T) {
 		unlock(w, l)
 		wantError(w, context.Cause(ctx), asynclock.ErrUnlocked)
 	})
-	t.Run("asked for after the end", func(t *testing.T) {
-		story(t, func(w *world) {
-			l := lock(w, w.client(), "key")
-			unlock(w, l)
-			<-l.Done()
-			wantError(w, context.Cause(l.Context()), asynclock.ErrUnlocked)
-		})
+	scene(t, "asked for after the end", func(w *world) {
+		l := lock(w, w.client(), "key")
+		unlock(w, l)
+		<-l.Done()
+		wantError(w, context.Cause(l.Context()), asynclock.ErrUnlocked)
 	})
 }
 

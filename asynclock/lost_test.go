@@ -47,23 +47,21 @@ func TestLostReplyOfAcquireIsAskedForAgain(t *testing.T) {
 		{"the request was lost", asynclocktest.Hang, callTimeout + 100*time.Millisecond},
 		{"the server refused", asynclocktest.Refuse, 100 * time.Millisecond},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				client := w.client()
-				w.store.Next(asynclocktest.Acquire.On("key"), c.fault)
-				before := time.Now()
-				l := lock(w, client, "key")
-				if took := time.Since(before); took > c.late {
-					w.Errorf("Lock took %v, want at most %v", took, c.late)
-				}
-				asked := w.store.Calls(asynclocktest.Acquire.On("key"))
-				if len(asked) != 2 || asked[0].Owner != asked[1].Owner {
-					w.Errorf("got %d requests %+v, want two for one owner", len(asked), asked)
-				}
-				wantTime(w, "trust deadline", l.Deadline(), asked[1].At.Add(trusted(ttl)))
-				unlock(w, l)
-				w.wantUnused()
-			})
+		scene(t, c.name, func(w *world) {
+			client := w.client()
+			w.store.Next(asynclocktest.Acquire.On("key"), c.fault)
+			before := time.Now()
+			l := lock(w, client, "key")
+			if took := time.Since(before); took > c.late {
+				w.Errorf("Lock took %v, want at most %v", took, c.late)
+			}
+			asked := w.store.Calls(asynclocktest.Acquire.On("key"))
+			if len(asked) != 2 || asked[0].Owner != asked[1].Owner {
+				w.Errorf("got %d requests %+v, want two for one owner", len(asked), asked)
+			}
+			wantTime(w, "trust deadline", l.Deadline(), asked[1].At.Add(trusted(ttl)))
+			unlock(w, l)
+			w.wantUnused()
 		})
 	}
 }
@@ -108,19 +106,15 @@ func TestLostReplyOfReleaseIsAskedForAgain(t *testing.T) {
 		{"the request was lost", asynclocktest.Hang},
 		{"the server refused", asynclocktest.Refuse},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, waiter := w.client(), w.client()
-				l := lock(w, holder, "key")
-				p := w.ask(w.Context(), waiter, "key")
-				w.store.Next(asynclocktest.Release.From(0), c.fault)
-				unlock(w, l)
-				unlock(w, p.has())
-				if got := w.calls(asynclocktest.Release.From(0)); got != 2 {
-					w.Errorf("released %d times, want twice", got)
-				}
-				w.wantUnused()
-			})
+		scene(t, c.name, func(w *world) {
+			holder, waiter := w.client(), w.client()
+			l := lock(w, holder, "key")
+			p := w.ask(w.Context(), waiter, "key")
+			w.store.Next(asynclocktest.Release.From(0), c.fault)
+			unlock(w, l)
+			unlock(w, p.has())
+			w.wantCalls(asynclocktest.Release.From(0), 2)
+			w.wantUnused()
 		})
 	}
 }
@@ -138,24 +132,22 @@ func TestLostReplyOfRequeueLosesNobody(t *testing.T) {
 		{"it came late", asynclocktest.Slow(callTimeout+200*time.Millisecond, 0)},
 		{"the server refused", asynclocktest.Refuse},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				here, there := w.client(), w.client()
-				l := lock(w, here, "key")
-				remote := w.ask(w.Context(), there, "key")
-				local := w.ask(w.Context(), here, "key", asynclock.WithDescription("on other terms"))
-				w.store.Next(asynclocktest.Release.From(0), c.fault)
-				unlock(w, l)
-				theirs := remote.get()
-				local.waits()
-				if got := w.inspect("key").Waiters; got > 1 {
-					w.Errorf("the store has %d waiters, want one", got)
-				}
-				unlock(w, theirs)
-				unlock(w, local.get())
-				w.pass(time.Minute)
-				w.wantUnused()
-			})
+		scene(t, c.name, func(w *world) {
+			here, there := w.client(), w.client()
+			l := lock(w, here, "key")
+			remote := w.ask(w.Context(), there, "key")
+			local := w.ask(w.Context(), here, "key", asynclock.WithDescription("on other terms"))
+			w.store.Next(asynclocktest.Release.From(0), c.fault)
+			unlock(w, l)
+			theirs := remote.get()
+			local.waits()
+			if got := w.inspect("key").Waiters; got > 1 {
+				w.Errorf("the store has %d waiters, want one", got)
+			}
+			unlock(w, theirs)
+			unlock(w, local.get())
+			w.pass(time.Minute)
+			w.wantUnused()
 		})
 	}
 }
@@ -178,9 +170,7 @@ func TestRepeatedReleaseDoesNotQueueAgain(t *testing.T) {
 		if err := <-answer; err != nil {
 			w.Error(err)
 		}
-		if got := w.calls(itsRelease); got != 5 {
-			w.Errorf("released %d times, want 5", got)
-		}
+		w.wantCalls(itsRelease, 5)
 		w.wantUnused()
 	})
 }
@@ -243,22 +233,20 @@ func TestLateRequestOfAReleasedHolderTakesNothing(t *testing.T) {
 		0:               "a heartbeat that is under way at the release",
 		2 * callTimeout: "a heartbeat that was given up before the release",
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, waiter := w.client(), w.client()
-				theirs := lock(w, holder, "key")
-				p := w.ask(w.Context(), waiter, "key")
-				w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(10*time.Second, 0))
-				for w.calls(asynclocktest.Acquire.From(1)) < 2 {
-					w.pass(time.Millisecond)
-				}
-				unlock(w, theirs) // the message overtakes the heartbeat
-				l := p.has()
-				w.pass(held)
-				unlock(w, l)
-				w.pass(20 * time.Second)
-				w.wantUnused()
-			})
+		scene(t, name, func(w *world) {
+			holder, waiter := w.client(), w.client()
+			theirs := lock(w, holder, "key")
+			p := w.ask(w.Context(), waiter, "key")
+			w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(10*time.Second, 0))
+			for w.calls(asynclocktest.Acquire.From(1)) < 2 {
+				w.pass(time.Millisecond)
+			}
+			unlock(w, theirs) // the message overtakes the heartbeat
+			l := p.has()
+			w.pass(held)
+			unlock(w, l)
+			w.pass(20 * time.Second)
+			w.wantUnused()
 		})
 	}
 }
@@ -274,46 +262,42 @@ func TestLateRequestOfALostLeaseTakesNothing(t *testing.T) {
 		w.pass(15 * time.Second)
 		w.wantUnused()
 	})
-	t.Run("for MaxHold", func(t *testing.T) {
-		story(t, func(w *world) {
-			c := w.client()
-			w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(10*time.Second, 0))
-			l := lock(w, c, "key", asynclock.WithMaxHold(time.Second), asynclock.WithMinHold(3*time.Second))
-			<-l.Done() // which gives the key back, after the time for which it is held back
-			wantError(w, l.Err(), asynclock.ErrMaxHold)
-			asked := w.store.Calls(asynclocktest.Acquire.On("key"))[0].At
-			w.pass(time.Until(asked.Add(10 * time.Second)))
-			w.wantUnused()
-		})
+	scene(t, "for MaxHold", func(w *world) {
+		c := w.client()
+		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(10*time.Second, 0))
+		l := lock(w, c, "key", asynclock.WithMaxHold(time.Second), asynclock.WithMinHold(3*time.Second))
+		<-l.Done() // which gives the key back, after the time for which it is held back
+		wantError(w, l.Err(), asynclock.ErrMaxHold)
+		asked := w.store.Calls(asynclocktest.Acquire.On("key"))[0].At
+		w.pass(time.Until(asked.Add(10 * time.Second)))
+		w.wantUnused()
 	})
-	t.Run("for a grant that was another", func(t *testing.T) {
-		story(t, func(w *world) {
-			holder, waiter := w.client(), w.client()
-			held := lock(w, holder, "key")
-			// The first heartbeat is very late, the second is late.
-			p := w.ask(w.Context(), waiter, "key")
-			w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(10*time.Second, 0))
-			var box asynclocktest.Mailbox
-			w.store.NextEvent(asynclocktest.AnyEvent, box.Keep)
-			for w.calls(asynclocktest.Acquire.From(1)) < 2 {
-				w.pass(time.Millisecond)
-			}
-			w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(callTimeout/2, 0))
-			for w.calls(asynclocktest.Acquire.From(1)) < 3 {
-				w.pass(time.Millisecond)
-			}
-			unlock(w, held)
-			w.store.Every(asynclocktest.Renew.From(1), asynclocktest.Refuse)
-			if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
-				w.Fatal(err)
-			}
-			box.Deliver(0)
-			l := p.has()
-			w.pass(callTimeout)
-			wantError(w, l.Err(), asynclock.ErrExpired)
-			w.pass(20 * time.Second)
-			w.wantUnused()
-		})
+	scene(t, "for a grant that was another", func(w *world) {
+		holder, waiter := w.client(), w.client()
+		held := lock(w, holder, "key")
+		// The first heartbeat is very late, the second is late.
+		p := w.ask(w.Context(), waiter, "key")
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(10*time.Second, 0))
+		var box asynclocktest.Mailbox
+		w.store.NextEvent(asynclocktest.AnyEvent, box.Keep)
+		for w.calls(asynclocktest.Acquire.From(1)) < 2 {
+			w.pass(time.Millisecond)
+		}
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(callTimeout/2, 0))
+		for w.calls(asynclocktest.Acquire.From(1)) < 3 {
+			w.pass(time.Millisecond)
+		}
+		unlock(w, held)
+		w.store.Every(asynclocktest.Renew.From(1), asynclocktest.Refuse)
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
+			w.Fatal(err)
+		}
+		box.Deliver(0)
+		l := p.has()
+		w.pass(callTimeout)
+		wantError(w, l.Err(), asynclock.ErrExpired)
+		w.pass(20 * time.Second)
+		w.wantUnused()
 	})
 }
 

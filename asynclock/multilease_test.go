@@ -57,9 +57,7 @@ func TestMultiLeaseIsUnlockedOnce(t *testing.T) {
 		}
 		wantError(w, m.Err(), asynclock.ErrUnlocked)
 		wantError(w, context.Cause(m.Context()), asynclock.ErrUnlocked)
-		if got := w.calls(asynclocktest.Release.Any); got != 2 {
-			w.Errorf("releases: got %d, want one for each key", got)
-		}
+		w.wantCalls(asynclocktest.Release.Any, 2)
 		w.wantUnused()
 	})
 }
@@ -74,23 +72,21 @@ func TestMultiLeaseUnlockOfASilentStore(t *testing.T) {
 		"its context lasts": {time.Hour, []error{asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown}, patience},
 		"its context ends":  {time.Second, []error{context.DeadlineExceeded, asynclock.ErrOutcomeUnknown}, 1050 * time.Millisecond},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				m := lockAll(w, w.bounded(), []string{"a", "b"})
-				stop := w.store.Every(asynclocktest.Release.On("b"), asynclocktest.Hang)
-				ctx, cancel := context.WithTimeout(w.Context(), c.timeout)
-				defer cancel()
-				start := time.Now()
-				err := m.Unlock(ctx)
-				wantError(w, err, c.want...)
-				wantOp(w, err, "unlock all", "b")
-				if got := time.Since(start); got > c.within {
-					w.Errorf("Unlock took %v, want at most %v", got, c.within)
-				}
-				stop()
-				w.pass(ttl)
-				w.wantUnused()
-			})
+		scene(t, name, func(w *world) {
+			m := lockAll(w, w.bounded(), []string{"a", "b"})
+			stop := w.store.Every(asynclocktest.Release.On("b"), asynclocktest.Hang)
+			ctx, cancel := context.WithTimeout(w.Context(), c.timeout)
+			defer cancel()
+			start := time.Now()
+			err := m.Unlock(ctx)
+			wantError(w, err, c.want...)
+			wantOp(w, err, "unlock all", "b")
+			if got := time.Since(start); got > c.within {
+				w.Errorf("Unlock took %v, want at most %v", got, c.within)
+			}
+			stop()
+			w.pass(ttl)
+			w.wantUnused()
 		})
 	}
 }

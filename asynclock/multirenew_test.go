@@ -30,9 +30,7 @@ func TestRenewOfAMultiLeaseExtendsEachPart(t *testing.T) {
 		}
 		wantTime(w, "the deadline after a shorter TTL", m.Deadline(), now.Add(trusted(time.Hour)))
 		for _, key := range three {
-			if got := w.calls(asynclocktest.Renew.On(key)); got != 2 {
-				w.Errorf("renewals of %q: got %d, want 2", key, got)
-			}
+			w.wantCalls(asynclocktest.Renew.On(key), 2)
 		}
 		w.pass(trusted(time.Hour))
 		wantError(w, m.Err(), asynclock.ErrExpired)
@@ -134,10 +132,7 @@ func TestWhatAMultiLeaseLeavesToItsParts(t *testing.T) {
 		}
 		setNote(w, l, "note")
 		wantNote(w, c, "note", m.Token("key"))
-		reader, err := l.Downgrade(w.Context())
-		if err != nil {
-			w.Fatal(err)
-		}
+		reader := downgrade(w, l)
 		var part *asynclock.PartError
 		if err := m.Err(); !errors.As(err, &part) || part.Key != "key" || !errors.Is(err, asynclock.ErrUnlocked) {
 			w.Errorf("the whole after a downgrade: got %v, want a PartError of the key", err)

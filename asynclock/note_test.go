@@ -64,9 +64,7 @@ func TestALeaseThatEndedWritesNoNote(t *testing.T) {
 		wantNote(w, c, "first", first.Token())
 		setNote(w, second.has(), "second")
 		wantNote(w, c, "second", second.has().Token())
-		if n := w.calls(asynclocktest.WriteNote.Any); n != 2 {
-			w.Errorf("requests: got %d, want 2, none of a lease that ended", n)
-		}
+		w.wantCalls(asynclocktest.WriteNote.Any, 2) // none of a lease that ended
 	})
 }
 
@@ -76,9 +74,7 @@ func TestANoteIsRepeatedUntilTheStoreAnswers(t *testing.T) {
 		l := lock(w, c, "key")
 		w.store.Next(asynclocktest.WriteNote.Any, asynclocktest.Refuse, asynclocktest.LoseReply, asynclocktest.Hang)
 		setNote(w, l, "note")
-		if n := w.calls(asynclocktest.WriteNote.Any); n != 4 {
-			w.Errorf("requests: got %d, want 4", n)
-		}
+		w.wantCalls(asynclocktest.WriteNote.Any, 4)
 		wantNote(w, c, "note", l.Token())
 	})
 }
@@ -131,9 +127,7 @@ func TestANoteIsWrittenAfterTheStoreForgotTheLease(t *testing.T) {
 		wantNote(w, c, "note", l.Token())
 		wantValid(w, l)
 		wantTime(w, "the deadline", l.Deadline(), before)
-		if n := w.calls(asynclocktest.Renew.Any); n != 2 {
-			w.Errorf("renewals: got %d, want 2: each refusal of the note asks for one", n)
-		}
+		w.wantCalls(asynclocktest.Renew.Any, 2) // each refusal of the note asks for one
 	})
 }
 
@@ -160,9 +154,7 @@ func TestANoteWithALargerTokenIsNotReplaced(t *testing.T) {
 		w.store.Every(asynclocktest.WriteNote.Any, asynclocktest.Fail(asynclock.ErrStolen))
 		wantError(w, l.SetNote(w.Context(), nil, time.Hour), asynclock.ErrStolen)
 		wantValid(w, l)
-		if n := w.calls(asynclocktest.WriteNote.Any); n != 2 {
-			w.Errorf("requests: got %d, want 2: before and after the renewal", n)
-		}
+		w.wantCalls(asynclocktest.WriteNote.Any, 2) // before and after the renewal
 	})
 }
 
@@ -232,9 +224,8 @@ func TestAStoreWithoutNotes(t *testing.T) {
 			wantError(w, err, asynclock.ErrUnsupported)
 			unlock(w, l)
 		}
-		if n := w.calls(asynclocktest.WriteNote.Any) + w.calls(asynclocktest.ReadNote.Any); n != 0 {
-			w.Errorf("requests: got %d, want none", n)
-		}
+		w.wantCalls(asynclocktest.WriteNote.Any, 0)
+		w.wantCalls(asynclocktest.ReadNote.Any, 0)
 	})
 }
 

@@ -44,32 +44,28 @@ func TestNotesOfOneLeaseAreWrittenOneAfterTheOther(t *testing.T) {
 			return joined
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				c := w.client(asynclock.WithReentry(true))
-				l := lock(w, c, "key")
-				second := other(w, c, l)
-				w.store.Next(asynclocktest.WriteNote.Any, asynclocktest.LoseReply, asynclocktest.Refuse)
-				early := w.writeNote(w.Context(), l, "first")
-				late := w.writeNote(w.Context(), second, "second")
-				last := w.writeNote(w.Context(), l, "last")
-				w.pass(time.Second)
-				for what, p := range map[string]*notePending{"first": early, "second": late, "last": last} {
-					select {
-					case <-p.done:
-						if p.err != nil {
-							w.Errorf("SetNote of the %s: got %v, want no error", what, p.err)
-						}
-					default:
-						w.Fatalf("SetNote of the %s still waits after a second", what)
+		scene(t, name, func(w *world) {
+			c := w.client(asynclock.WithReentry(true))
+			l := lock(w, c, "key")
+			second := other(w, c, l)
+			w.store.Next(asynclocktest.WriteNote.Any, asynclocktest.LoseReply, asynclocktest.Refuse)
+			early := w.writeNote(w.Context(), l, "first")
+			late := w.writeNote(w.Context(), second, "second")
+			last := w.writeNote(w.Context(), l, "last")
+			w.pass(time.Second)
+			for what, p := range map[string]*notePending{"first": early, "second": late, "last": last} {
+				select {
+				case <-p.done:
+					if p.err != nil {
+						w.Errorf("SetNote of the %s: got %v, want no error", what, p.err)
 					}
+				default:
+					w.Fatalf("SetNote of the %s still waits after a second", what)
 				}
-				wantNote(w, c, "last", l.Token())
-				wantValid(w, l)
-				if n := w.calls(asynclocktest.WriteNote.Any); n != 5 {
-					w.Errorf("requests: got %d, want 5: three of the first, one of each other", n)
-				}
-			})
+			}
+			wantNote(w, c, "last", l.Token())
+			wantValid(w, l)
+			w.wantCalls(asynclocktest.WriteNote.Any, 5) // three of the first, one of each other
 		})
 	}
 }

@@ -215,9 +215,7 @@ func TestObserversAreToldWhetherAnnouncementsComeThrough(t *testing.T) {
 		w.store.Tell(0, store.Event{Kind: store.EventAnnounced, Key: "key"}) // of nothing
 		first.wants(w, "look true")
 		second.wants(w, "look true")
-		if err := c.Close(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		w.close(c)
 		first.wants(w, "look false")
 		second.wants(w, "look false")
 		_, err := c.Observe("key", asynclock.Observer{})

@@ -15,23 +15,21 @@ import (
 // ask, and then says nothing of it. So another request follows it. W10, W9.
 func TestRequestUnderWayDoesNotAnswerWhatCameAfterIt(t *testing.T) {
 	for name, kind := range map[string]store.EventKind{"gap": store.EventResync, "wake": store.EventWake} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				const back = 400 * time.Millisecond
-				holder, waiter := w.client(), w.client(asynclock.WithTTL(time.Hour))
-				held := lock(w, holder, "key")
-				w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, back))
-				w.store.EveryEvent(asynclocktest.Kind(store.EventGrant), asynclocktest.Drop)
-				p := w.ask(w.Context(), waiter, "key")
-				asked := time.Now()
+		scene(t, name, func(w *world) {
+			const back = 400 * time.Millisecond
+			holder, waiter := w.client(), w.client(asynclock.WithTTL(time.Hour))
+			held := lock(w, holder, "key")
+			w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, back))
+			w.store.EveryEvent(asynclocktest.Kind(store.EventGrant), asynclocktest.Drop)
+			p := w.ask(w.Context(), waiter, "key")
+			asked := time.Now()
 
-				w.pass(back / 2) // the store has answered "wait"; the answer is on its way
-				unlock(w, held)  // the message of the grant is lost
-				w.store.Tell(1, store.Event{Kind: kind, Owner: w.store.Calls(asynclocktest.Acquire.From(1))[0].Owner})
-				p.waits()
-				unlock(w, p.get())
-				wantTime(w, "the waiter has the key", p.at, asked.Add(back))
-			})
+			w.pass(back / 2) // the store has answered "wait"; the answer is on its way
+			unlock(w, held)  // the message of the grant is lost
+			w.store.Tell(1, store.Event{Kind: kind, Owner: w.store.Calls(asynclocktest.Acquire.From(1))[0].Owner})
+			p.waits()
+			unlock(w, p.get())
+			wantTime(w, "the waiter has the key", p.at, asked.Add(back))
 		})
 	}
 }

@@ -74,9 +74,7 @@ func TestPauseOfTheProcessIsNobodysPatience(t *testing.T) {
 	story(t, func(w *world) {
 		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Stuck(after(time.Hour), asynclocktest.Refuse))
 		unlock(w, lock(w, w.client(), "key"))
-		if got := w.calls(asynclocktest.Acquire.Any); got != 2 {
-			w.Errorf("asked the store %d times, want twice", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.Any, 2)
 	})
 }
 

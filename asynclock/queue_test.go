@@ -100,9 +100,7 @@ func TestClientHasOneWaiterInTheStore(t *testing.T) {
 			waiting = append(waiting, c.LockChan(w.Context(), "key"))
 		}
 		w.wait()
-		if got := w.calls(asynclocktest.Acquire.From(1)); got != 1 {
-			w.Errorf("1000 waiters made %d requests, want one", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.From(1), 1)
 		w.pass(10 * heartbeat)
 		owners := make(map[string]bool)
 		for _, c := range w.store.Calls(asynclocktest.Acquire.From(1)) {
@@ -121,72 +119,64 @@ func TestClientHasOneWaiterInTheStore(t *testing.T) {
 
 // The limit counts those who wait here, and the clients that wait in the store.
 func TestQueueLimit(t *testing.T) {
-	t.Run("in the client", func(t *testing.T) {
-		story(t, func(w *world) {
-			c := w.client(asynclock.WithQueueLimit(2))
-			held := lock(w, c, "key")
-			first, second := w.ask(w.Context(), c, "key"), w.ask(w.Context(), c, "key")
-			before := w.calls(asynclocktest.Any)
-			_, err := c.Lock(w.Context(), "key")
-			wantError(w, err, asynclock.ErrQueueFull)
-			wantOp(w, err, "lock", "key")
-			_, err = (<-c.LockChan(w.Context(), "key")).Lease()
-			wantError(w, err, asynclock.ErrQueueFull)
-			if got := w.calls(asynclocktest.Any); got != before {
-				w.Errorf("the store was asked %d times, want never: the client knows", got-before)
-			}
-			third := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(3))
-			unlock(w, held)
-			for _, p := range []*pending{first, second, third} {
-				unlock(w, p.get())
-			}
-		})
+	scene(t, "in the client", func(w *world) {
+		c := w.client(asynclock.WithQueueLimit(2))
+		held := lock(w, c, "key")
+		first, second := w.ask(w.Context(), c, "key"), w.ask(w.Context(), c, "key")
+		before := w.calls(asynclocktest.Any)
+		_, err := c.Lock(w.Context(), "key")
+		wantError(w, err, asynclock.ErrQueueFull)
+		wantOp(w, err, "lock", "key")
+		_, err = (<-c.LockChan(w.Context(), "key")).Lease()
+		wantError(w, err, asynclock.ErrQueueFull)
+		if got := w.calls(asynclocktest.Any); got != before {
+			w.Errorf("the store was asked %d times, want never: the client knows", got-before)
+		}
+		third := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(3))
+		unlock(w, held)
+		for _, p := range []*pending{first, second, third} {
+			unlock(w, p.get())
+		}
 	})
-	t.Run("in the store", func(t *testing.T) {
-		story(t, func(w *world) {
-			held := lock(w, w.client(), "key")
-			first, second := w.ask(w.Context(), w.client(), "key"), w.ask(w.Context(), w.client(), "key")
-			c := w.client()
-			_, err := c.Lock(w.Context(), "key", asynclock.WithQueueLimit(2))
-			wantError(w, err, asynclock.ErrQueueFull)
-			third := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(3))
-			w.pass(10 * heartbeat) // who has a place keeps it
-			unlock(w, held)
-			for _, p := range []*pending{first, second, third} {
-				unlock(w, p.get())
-			}
-			w.wantUnused()
-		})
+	scene(t, "in the store", func(w *world) {
+		held := lock(w, w.client(), "key")
+		first, second := w.ask(w.Context(), w.client(), "key"), w.ask(w.Context(), w.client(), "key")
+		c := w.client()
+		_, err := c.Lock(w.Context(), "key", asynclock.WithQueueLimit(2))
+		wantError(w, err, asynclock.ErrQueueFull)
+		third := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(3))
+		w.pass(10 * heartbeat) // who has a place keeps it
+		unlock(w, held)
+		for _, p := range []*pending{first, second, third} {
+			unlock(w, p.get())
+		}
+		w.wantUnused()
 	})
-	t.Run("for each waiter its own", func(t *testing.T) {
-		story(t, func(w *world) {
-			held := lock(w, w.client(), "key")
-			remote := w.ask(w.Context(), w.client(), "key")
-			c := w.client()
-			w.store.Next(asynclocktest.Acquire.From(2), asynclocktest.Slow(10*time.Millisecond, 10*time.Millisecond))
-			refused := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(1))
-			queued := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(2))
-			w.pass(time.Second)
-			wantError(w, refused.ended(), asynclock.ErrQueueFull)
-			unlock(w, held)
-			unlock(w, remote.has())
-			unlock(w, queued.has())
-			w.wantUnused()
-		})
+	scene(t, "for each waiter its own", func(w *world) {
+		held := lock(w, w.client(), "key")
+		remote := w.ask(w.Context(), w.client(), "key")
+		c := w.client()
+		w.store.Next(asynclocktest.Acquire.From(2), asynclocktest.Slow(10*time.Millisecond, 10*time.Millisecond))
+		refused := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(1))
+		queued := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(2))
+		w.pass(time.Second)
+		wantError(w, refused.ended(), asynclock.ErrQueueFull)
+		unlock(w, held)
+		unlock(w, remote.has())
+		unlock(w, queued.has())
+		w.wantUnused()
 	})
-	t.Run("not for those who have waited", func(t *testing.T) {
-		story(t, func(w *world) {
-			c := w.client(asynclock.WithQueueLimit(2))
-			held := lock(w, c, "key")
-			local := w.ask(w.Context(), c, "key", asynclock.WithDescription("on other terms"))
-			remote := []*pending{w.ask(w.Context(), w.client(), "key"), w.ask(w.Context(), w.client(), "key")}
-			unlock(w, held) // the local one queues behind two
-			local.waits()
-			for _, p := range remote {
-				unlock(w, p.has())
-			}
-			unlock(w, local.has())
-		})
+	scene(t, "not for those who have waited", func(w *world) {
+		c := w.client(asynclock.WithQueueLimit(2))
+		held := lock(w, c, "key")
+		local := w.ask(w.Context(), c, "key", asynclock.WithDescription("on other terms"))
+		remote := []*pending{w.ask(w.Context(), w.client(), "key"), w.ask(w.Context(), w.client(), "key")}
+		unlock(w, held) // the local one queues behind two
+		local.waits()
+		for _, p := range remote {
+			unlock(w, p.has())
+		}
+		unlock(w, local.has())
 	})
 }
 
@@ -230,44 +220,42 @@ func TestWaitersOfOneClientMayAskForDifferentTerms(t *testing.T) {
 func TestLeavingTheQueue(t *testing.T) {
 	for leaves, name := range []string{"the first", "one in the middle", "the last"} {
 		for _, same := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, same terms %v", name, same), func(t *testing.T) {
-				story(t, func(w *world) {
-					holder, c := w.client(), w.client()
-					held := lock(w, holder, "key")
-					var waiting []*pending
-					var leave context.CancelFunc
-					for i := range 3 {
-						ctx, cancel := context.WithCancel(w.Context())
-						defer cancel()
-						if i == leaves {
-							leave = cancel
-						}
-						var options []asynclock.LockOption
-						if !same {
-							options = append(options, asynclock.WithDescription(fmt.Sprint(i)))
-						}
-						waiting = append(waiting, w.ask(ctx, c, "key", options...))
+			scene(t, fmt.Sprintf("%s, same terms %v", name, same), func(w *world) {
+				holder, c := w.client(), w.client()
+				held := lock(w, holder, "key")
+				var waiting []*pending
+				var leave context.CancelFunc
+				for i := range 3 {
+					ctx, cancel := context.WithCancel(w.Context())
+					defer cancel()
+					if i == leaves {
+						leave = cancel
 					}
-					owner := w.store.Calls(asynclocktest.Acquire.From(1))[0].Owner
-					leave()
-					wantError(w, waiting[leaves].ended(), context.Canceled)
-					if got := w.inspect("key").Waiters; got != 1 {
-						w.Errorf("the store has %d waiters, want one", got)
+					var options []asynclock.LockOption
+					if !same {
+						options = append(options, asynclock.WithDescription(fmt.Sprint(i)))
 					}
-					w.pass(2 * heartbeat)
-					asked := w.store.Calls(asynclocktest.Acquire.From(1))
-					if kept := asked[len(asked)-1].Owner == owner; kept != (same || leaves != 0) {
-						w.Errorf("the place in the store was kept: got %v, want %v", kept, same || leaves != 0)
+					waiting = append(waiting, w.ask(ctx, c, "key", options...))
+				}
+				owner := w.store.Calls(asynclocktest.Acquire.From(1))[0].Owner
+				leave()
+				wantError(w, waiting[leaves].ended(), context.Canceled)
+				if got := w.inspect("key").Waiters; got != 1 {
+					w.Errorf("the store has %d waiters, want one", got)
+				}
+				w.pass(2 * heartbeat)
+				asked := w.store.Calls(asynclocktest.Acquire.From(1))
+				if kept := asked[len(asked)-1].Owner == owner; kept != (same || leaves != 0) {
+					w.Errorf("the place in the store was kept: got %v, want %v", kept, same || leaves != 0)
+				}
+				unlock(w, held)
+				for i, p := range waiting {
+					if i != leaves {
+						unlock(w, p.get())
 					}
-					unlock(w, held)
-					for i, p := range waiting {
-						if i != leaves {
-							unlock(w, p.get())
-						}
-					}
-					w.wait()
-					w.wantUnused()
-				})
+				}
+				w.wait()
+				w.wantUnused()
 			})
 		}
 	}
@@ -312,28 +300,26 @@ func TestWaiterWhoseOwnerIsGoneBeginsAnew(t *testing.T) {
 // A store that says something final is believed, by everyone who waits.
 func TestFinalErrorOfTheStoreEndsTheWaiting(t *testing.T) {
 	for _, final := range []error{asynclock.ErrDenied, asynclock.ErrForeignData, errors.New("disk on fire")} {
-		t.Run(final.Error(), func(t *testing.T) {
-			story(t, func(w *world) {
-				c := w.client()
-				w.store.Every(asynclocktest.Acquire.On("key"), func(context.Context, func()) error {
-					time.Sleep(10 * time.Millisecond)
-					return final
-				})
-				waiting := []*pending{w.ask(w.Context(), c, "key"), w.ask(w.Context(), c, "key")}
-				future := c.LockChan(w.Context(), "key")
-				w.pass(10 * time.Millisecond)
-				for _, p := range waiting {
-					wantError(w, p.ended(), final)
-				}
-				_, err := (<-future).Lease()
-				wantError(w, err, final)
-				_, err = c.TryLock(w.Context(), "key")
-				wantError(w, err, final)
-				wantOp(w, err, "try lock", "key")
-				if errors.Is(err, asynclock.ErrUnreachable) || errors.Is(err, asynclock.ErrHeld) {
-					w.Errorf("got error %v, want only what the store said", err)
-				}
+		scene(t, final.Error(), func(w *world) {
+			c := w.client()
+			w.store.Every(asynclocktest.Acquire.On("key"), func(context.Context, func()) error {
+				time.Sleep(10 * time.Millisecond)
+				return final
 			})
+			waiting := []*pending{w.ask(w.Context(), c, "key"), w.ask(w.Context(), c, "key")}
+			future := c.LockChan(w.Context(), "key")
+			w.pass(10 * time.Millisecond)
+			for _, p := range waiting {
+				wantError(w, p.ended(), final)
+			}
+			_, err := (<-future).Lease()
+			wantError(w, err, final)
+			_, err = c.TryLock(w.Context(), "key")
+			wantError(w, err, final)
+			wantOp(w, err, "try lock", "key")
+			if errors.Is(err, asynclock.ErrUnreachable) || errors.Is(err, asynclock.ErrHeld) {
+				w.Errorf("got error %v, want only what the store said", err)
+			}
 		})
 	}
 }
@@ -345,40 +331,36 @@ func TestWaitingDuringAnOutage(t *testing.T) {
 		fault asynclocktest.Fault
 		tries int // of one who waits patience, at most
 	}{{"refusing", asynclocktest.Refuse, 30}, {"hanging", asynclocktest.Hang, 5}} {
-		t.Run("short, "+fault.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, waiter := w.client(asynclock.WithTTL(time.Minute)), w.client(asynclock.WithTTL(time.Minute))
-				held := lock(w, holder, "key")
-				p := w.ask(w.Context(), waiter, "key")
-				stop := w.store.Every(asynclocktest.Any, fault.fault)
-				w.pass(patience)
-				stop()
-				p.waits()
-				w.pass(30 * time.Second)
-				unlock(w, held)
-				unlock(w, p.get())
-				w.wantUnused()
-			})
+		scene(t, "short, "+fault.name, func(w *world) {
+			holder, waiter := w.client(asynclock.WithTTL(time.Minute)), w.client(asynclock.WithTTL(time.Minute))
+			held := lock(w, holder, "key")
+			p := w.ask(w.Context(), waiter, "key")
+			stop := w.store.Every(asynclocktest.Any, fault.fault)
+			w.pass(patience)
+			stop()
+			p.waits()
+			w.pass(30 * time.Second)
+			unlock(w, held)
+			unlock(w, p.get())
+			w.wantUnused()
 		})
-		t.Run("long, "+fault.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				c := w.client()
-				w.store.Every(asynclocktest.Any, fault.fault)
-				before := time.Now()
-				_, err := c.Lock(w.Context(), "key")
-				took := time.Since(before)
-				wantError(w, err, asynclock.ErrUnreachable)
-				wantOp(w, err, "lock", "key")
-				if errors.Is(err, context.DeadlineExceeded) {
-					w.Errorf("got %v, whose context has not ended", err)
-				}
-				if took < patience || took > 2*patience+callTimeout {
-					w.Errorf("gave up after %v, want some time after %v", took, patience)
-				}
-				if tried := w.calls(asynclocktest.Acquire.Any); tried > fault.tries {
-					w.Errorf("tried %d times in %v, want at most %d: ever less often", tried, took, fault.tries)
-				}
-			})
+		scene(t, "long, "+fault.name, func(w *world) {
+			c := w.client()
+			w.store.Every(asynclocktest.Any, fault.fault)
+			before := time.Now()
+			_, err := c.Lock(w.Context(), "key")
+			took := time.Since(before)
+			wantError(w, err, asynclock.ErrUnreachable)
+			wantOp(w, err, "lock", "key")
+			if errors.Is(err, context.DeadlineExceeded) {
+				w.Errorf("got %v, whose context has not ended", err)
+			}
+			if took < patience || took > 2*patience+callTimeout {
+				w.Errorf("gave up after %v, want some time after %v", took, patience)
+			}
+			if tried := w.calls(asynclocktest.Acquire.Any); tried > fault.tries {
+				w.Errorf("tried %d times in %v, want at most %d: ever less often", tried, took, fault.tries)
+			}
 		})
 	}
 }

@@ -56,12 +56,10 @@ type visitors struct {
 func atRandom(t *testing.T, seeds, stream uint64, like visitors, begin func(all *visitors) (visit func(c *asynclock.Client))) {
 	t.Helper()
 	for seed := range seeds {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			story(t, func(w *world) {
-				all := like
-				all.world, all.dice = w, &dice{random: rand.New(rand.NewPCG(seed, stream))}
-				all.run(begin)
-			})
+		scene(t, fmt.Sprint(seed), func(w *world) {
+			all := like
+			all.world, all.dice = w, &dice{random: rand.New(rand.NewPCG(seed, stream))}
+			all.run(begin)
 		})
 	}
 }

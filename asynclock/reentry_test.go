@@ -71,24 +71,20 @@ func TestAskingUnderALeaseJoinsIt(t *testing.T) {
 // The key is given back by the last Unlock, in whatever order they come.
 func TestLastUnlockOfAJoinedHoldingReleases(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-		t.Run(fmt.Sprint(order), func(t *testing.T) {
-			story(t, func(w *world) {
-				c := w.client()
-				first := lock(w, c, "key")
-				second := w.join(first.Context(), c, first)
-				leases := []*asynclock.Lease{first, second, w.join(second.Context(), c, first)}
-				for i, n := range order {
-					if got := w.calls(asynclocktest.Release.On("key")); got != 0 {
-						w.Errorf("released after %d of 3 unlocks", i)
-					}
-					wantValid(w, leases[n])
-					unlock(w, leases[n])
+		scene(t, fmt.Sprint(order), func(w *world) {
+			c := w.client()
+			first := lock(w, c, "key")
+			second := w.join(first.Context(), c, first)
+			leases := []*asynclock.Lease{first, second, w.join(second.Context(), c, first)}
+			for i, n := range order {
+				if got := w.calls(asynclocktest.Release.On("key")); got != 0 {
+					w.Errorf("released after %d of 3 unlocks", i)
 				}
-				w.wantUnused()
-				if got := w.calls(asynclocktest.Release.On("key")); got != 1 {
-					w.Errorf("released %d times, want once", got)
-				}
-			})
+				wantValid(w, leases[n])
+				unlock(w, leases[n])
+			}
+			w.wantUnused()
+			w.wantCalls(asynclocktest.Release.On("key"), 1)
 		})
 	}
 }

@@ -244,22 +244,20 @@ func TestRenewByHandReportsWhatTheStoreSays(t *testing.T) {
 		{"hanging", asynclocktest.Hang, asynclock.ErrOutcomeUnknown},
 		{"denied", asynclocktest.Fail(asynclock.ErrDenied), asynclock.ErrDenied},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				l := lock(w, w.client(), "key", asynclock.WithRenewal(false))
-				before := l.Deadline()
-				w.store.Next(asynclocktest.Renew.On("key"), c.fault)
-				err := l.Renew(w.Context(), time.Hour)
-				wantError(w, err, c.err)
-				wantOp(w, err, "renew", "key")
-				if errors.Is(err, context.DeadlineExceeded) {
-					w.Errorf("got %v, whose context has not ended", err)
-				}
-				wantValid(w, l)
-				wantTime(w, "trust deadline", l.Deadline(), before)
-				w.pass(ttl)
-				wantError(w, l.Err(), asynclock.ErrExpired) // nobody but the caller has tried to renew
-			})
+		scene(t, c.name, func(w *world) {
+			l := lock(w, w.client(), "key", asynclock.WithRenewal(false))
+			before := l.Deadline()
+			w.store.Next(asynclocktest.Renew.On("key"), c.fault)
+			err := l.Renew(w.Context(), time.Hour)
+			wantError(w, err, c.err)
+			wantOp(w, err, "renew", "key")
+			if errors.Is(err, context.DeadlineExceeded) {
+				w.Errorf("got %v, whose context has not ended", err)
+			}
+			wantValid(w, l)
+			wantTime(w, "trust deadline", l.Deadline(), before)
+			w.pass(ttl)
+			wantError(w, l.Err(), asynclock.ErrExpired) // nobody but the caller has tried to renew
 		})
 	}
 }
@@ -287,9 +285,7 @@ func TestRenewByHandFindsTheLoss(t *testing.T) {
 		wantError(w, l.Renew(w.Context(), ttl), asynclock.ErrExpired, asynclock.ErrLost)
 		wantError(w, l.Err(), asynclock.ErrExpired)
 		wantError(w, l.Renew(w.Context(), ttl), asynclock.ErrExpired)
-		if got := w.calls(asynclocktest.Renew.On("key")); got != 1 {
-			w.Errorf("sent %d renewals, want one: there is nothing to renew after a loss", got)
-		}
+		w.wantCalls(asynclocktest.Renew.On("key"), 1) // there is nothing to renew after a loss
 	})
 }
 
@@ -298,9 +294,7 @@ func TestRenewByHandAfterUnlockIsRefused(t *testing.T) {
 		l := lock(w, w.client(), "key")
 		unlock(w, l)
 		wantError(w, l.Renew(w.Context(), ttl), asynclock.ErrUnlocked)
-		if got := w.calls(asynclocktest.Renew.On("key")); got != 0 {
-			w.Errorf("sent %d renewals, want none", got)
-		}
+		w.wantCalls(asynclocktest.Renew.On("key"), 0)
 	})
 }
 
@@ -329,8 +323,6 @@ func TestSlowStoreLosesNoLease(t *testing.T) {
 		w.pass(time.Minute)
 		wantValid(w, l)
 		unlock(w, l)
-		if got := w.calls(asynclocktest.Release.On("key")); got != 2 {
-			w.Errorf("released %d times, want 2: one that is given up, and one that waits", got)
-		}
+		w.wantCalls(asynclocktest.Release.On("key"), 2) // one that is given up, and one that waits
 	})
 }

@@ -34,22 +34,20 @@ func TestRetainedKeyThatIsLostIsNobodysLoss(t *testing.T) {
 			w.session().Release(w.Context(), []store.ReleaseRequest{{Key: "key", Owner: owner}})
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				var log notebook
-				c := w.retainer(log.option(slog.LevelInfo))
-				before := w.retained(c)
-				lose(w)
-				w.wait()
-				after := lock(w, c, "key")
-				wantRising(w, before, after)
-				w.wantAsked(2)
-				unlock(w, after)
-				w.wait()
-				if text := log.String(); strings.Contains(text, "lost") {
-					w.Errorf("the log tells of a loss:\n%s", text)
-				}
-			})
+		scene(t, name, func(w *world) {
+			var log notebook
+			c := w.retainer(log.option(slog.LevelInfo))
+			before := w.retained(c)
+			lose(w)
+			w.wait()
+			after := lock(w, c, "key")
+			wantRising(w, before, after)
+			w.wantAsked(2)
+			unlock(w, after)
+			w.wait()
+			if text := log.String(); strings.Contains(text, "lost") {
+				w.Errorf("the log tells of a loss:\n%s", text)
+			}
 		})
 	}
 }
@@ -81,21 +79,19 @@ func TestRetainedKeyThatWasStolenIsSaidInTheLog(t *testing.T) {
 // ended, and is not taken again shortly before.
 func TestRetainedKeyIsNotTakenWithoutTrust(t *testing.T) {
 	for _, early := range []time.Duration{grantTTL/5 - time.Millisecond, 0, -time.Second} {
-		t.Run(early.String(), func(t *testing.T) {
-			story(t, func(w *world) {
-				c := w.retainer()
-				last := lock(w, c, "key")
-				deadline := last.Deadline()
-				w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), asynclocktest.Hang)
-				unlock(w, last)
-				w.pass(time.Until(deadline) - early)
-				ctx, cancel := context.WithTimeout(w.Context(), time.Second)
-				defer cancel()
-				l, err := c.Lock(ctx, "key")
-				if err == nil {
-					w.Errorf("got the key with %v of trust left, want the store to be asked", time.Until(l.Deadline()))
-				}
-			})
+		scene(t, early.String(), func(w *world) {
+			c := w.retainer()
+			last := lock(w, c, "key")
+			deadline := last.Deadline()
+			w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), asynclocktest.Hang)
+			unlock(w, last)
+			w.pass(time.Until(deadline) - early)
+			ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+			defer cancel()
+			l, err := c.Lock(ctx, "key")
+			if err == nil {
+				w.Errorf("got the key with %v of trust left, want the store to be asked", time.Until(l.Deadline()))
+			}
 		})
 	}
 	scene(t, "watchdog stands still", func(w *world) {
@@ -120,29 +116,27 @@ func TestRetainedKeyOfADeadClientExpires(t *testing.T) {
 		"tokens set aside":             func(*store.Grant) {},
 		"a token for each microsecond": func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 0, true },
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				w.store.Regrant(regrant)
-				here, there := w.retainer(), w.client()
-				leases := []*asynclock.Lease{lock(w, here, "key")}
-				for range 100 {
-					w.pass(2 * time.Microsecond)
-					unlock(w, leases[len(leases)-1])
-					leases = append(leases, lock(w, here, "key"))
-				}
-				unlock(w, leases[100])
-				w.wantAsked(1)
-				w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), asynclocktest.Hang)
-				w.store.EveryEvent(asynclocktest.EventMatch(asynclocktest.AnyEvent).For(0), asynclocktest.Drop)
-				start := time.Now()
-				p := w.ask(w.Context(), there, "key")
-				w.pass(ttl - time.Second)
-				p.waits()
-				wantRising(w, append(leases, p.get())...)
-				if took := time.Since(start); took > ttl+10*time.Millisecond {
-					w.Errorf("the other had the key after %v, want the TTL, %v", took, ttl)
-				}
-			})
+		scene(t, name, func(w *world) {
+			w.store.Regrant(regrant)
+			here, there := w.retainer(), w.client()
+			leases := []*asynclock.Lease{lock(w, here, "key")}
+			for range 100 {
+				w.pass(2 * time.Microsecond)
+				unlock(w, leases[len(leases)-1])
+				leases = append(leases, lock(w, here, "key"))
+			}
+			unlock(w, leases[100])
+			w.wantAsked(1)
+			w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), asynclocktest.Hang)
+			w.store.EveryEvent(asynclocktest.EventMatch(asynclocktest.AnyEvent).For(0), asynclocktest.Drop)
+			start := time.Now()
+			p := w.ask(w.Context(), there, "key")
+			w.pass(ttl - time.Second)
+			p.waits()
+			wantRising(w, append(leases, p.get())...)
+			if took := time.Since(start); took > ttl+10*time.Millisecond {
+				w.Errorf("the other had the key after %v, want the TTL, %v", took, ttl)
+			}
 		})
 	}
 }
@@ -164,18 +158,14 @@ func TestRetainedKeyIsNotTakenWithoutAToken(t *testing.T) {
 		"all used":   func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 1, false },
 		"in no time": func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 1, true },
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				w.store.Regrant(regrant)
-				c := w.retainer()
-				first, second := w.retained(c), w.retained(c)
-				w.wantAsked(1)
-				third := w.retained(c)
-				if got := w.calls(asynclocktest.Release.On("key").Where(requeues)); got != 1 {
-					w.Errorf("released the key and asked again %d times, want once", got)
-				}
-				wantRising(w, first, second, third)
-			})
+		scene(t, name, func(w *world) {
+			w.store.Regrant(regrant)
+			c := w.retainer()
+			first, second := w.retained(c), w.retained(c)
+			w.wantAsked(1)
+			third := w.retained(c)
+			w.wantCalls(asynclocktest.Release.On("key").Where(requeues), 1)
+			wantRising(w, first, second, third)
 		})
 	}
 }

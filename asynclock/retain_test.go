@@ -48,9 +48,7 @@ func scene(t *testing.T, name string, tell func(w *world)) {
 // wantAsked fails the story unless the store was asked for the key so often.
 func (w *world) wantAsked(want int) {
 	w.Helper()
-	if got := w.calls(asynclocktest.Acquire.On("key")); got != want {
-		w.Errorf("asked the store for the key %d times, want %d", got, want)
-	}
+	w.wantCalls(asynclocktest.Acquire.On("key"), want)
 }
 
 // Whichever way a retained key is asked for, taking it again is a new lease with
@@ -93,9 +91,7 @@ func TestRetainedKeyIsTakenAgainWithoutTheStore(t *testing.T) {
 		}
 		wantRising(w, leases...)
 		w.wantAsked(1)
-		if got := w.calls(asynclocktest.Release.On("key")); got != 0 {
-			w.Errorf("released the key %d times, want never", got)
-		}
+		w.wantCalls(asynclocktest.Release.On("key"), 0)
 		w.wantRetained(true)
 	})
 }
@@ -125,9 +121,7 @@ func TestNothingIsRetainedUnasked(t *testing.T) {
 	scene(t, "by a store that promises too much", func(w *world) {
 		c := w.clientOf(promising(w.store, true, true))
 		unlock(w, lock(w, c, "key"))
-		if got := w.calls(asynclocktest.Release.On("key")); got != 1 {
-			w.Errorf("released the key %d times by the end of Unlock, want once", got)
-		}
+		w.wantCalls(asynclocktest.Release.On("key"), 1)
 	})
 }
 
@@ -165,9 +159,7 @@ func TestRetainedKeyIsNotTakenAfterItsBound(t *testing.T) {
 		w.pass(time.Second)
 		l := lock(w, c, "key")
 		w.wantAsked(1) // the release has put the question, too
-		if got := w.calls(asynclocktest.Release.On("key").Where(requeues)); got != 1 {
-			w.Errorf("released the key and asked again %d times, want once", got)
-		}
+		w.wantCalls(asynclocktest.Release.On("key").Where(requeues), 1)
 		goOn()
 		unlock(w, l)
 	})
@@ -224,22 +216,18 @@ func TestOtherTermsAreTheStoresBusiness(t *testing.T) {
 			return (<-c.LockChan(w.Context(), "key", other)).Lease()
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				c := w.retainer()
-				before := w.retained(c)
-				l, err := take(w, c)
-				if err != nil {
-					w.Fatal(err)
-				}
-				wantRising(w, before, l)
-				wantTime(w, "trust deadline", l.Deadline(), time.Now().Add(trusted(2*ttl)))
-				if got := w.calls(asynclocktest.Release.On("key").Where(requeues)); got != 1 {
-					w.Errorf("released the key and asked again %d times, want once", got)
-				}
-				w.wantAsked(1)
-				unlock(w, l)
-			})
+		scene(t, name, func(w *world) {
+			c := w.retainer()
+			before := w.retained(c)
+			l, err := take(w, c)
+			if err != nil {
+				w.Fatal(err)
+			}
+			wantRising(w, before, l)
+			wantTime(w, "trust deadline", l.Deadline(), time.Now().Add(trusted(2*ttl)))
+			w.wantCalls(asynclocktest.Release.On("key").Where(requeues), 1)
+			w.wantAsked(1)
+			unlock(w, l)
 		})
 	}
 }

@@ -45,22 +45,20 @@ func TestRetainedKeyIsGivenBackAfterATryLock(t *testing.T) {
 	for name, c := range map[string]struct{ way, pause time.Duration }{
 		"near": {0, 5 * time.Millisecond}, "far away": {far, 4 * far}, "very far away": {callTimeout / 2, callTimeout},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				here, there := w.retainer(), w.client()
-				w.retained(here)
-				w.store.Every(asynclocktest.Any, asynclocktest.Slow(c.way, c.way-time.Nanosecond))
-				w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Delay(c.way))
-				start := time.Now()
-				l, err := there.TryLock(w.Context(), "key")
-				if err != nil {
-					w.Fatalf("TryLock: got %v, want the key", err)
-				}
-				if got, want := time.Since(start), 4*c.way+c.pause; got > want || got < want-10*time.Nanosecond {
-					w.Errorf("TryLock took %v, want %v", got, want)
-				}
-				unlock(w, l)
-			})
+		scene(t, name, func(w *world) {
+			here, there := w.retainer(), w.client()
+			w.retained(here)
+			w.store.Every(asynclocktest.Any, asynclocktest.Slow(c.way, c.way-time.Nanosecond))
+			w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Delay(c.way))
+			start := time.Now()
+			l, err := there.TryLock(w.Context(), "key")
+			if err != nil {
+				w.Fatalf("TryLock: got %v, want the key", err)
+			}
+			if got, want := time.Since(start), 4*c.way+c.pause; got > want || got < want-10*time.Nanosecond {
+				w.Errorf("TryLock took %v, want %v", got, want)
+			}
+			unlock(w, l)
 		})
 	}
 }
@@ -73,20 +71,16 @@ func TestTryLockOfAHeldKeyAsksTwiceAtMost(t *testing.T) {
 		"that would be retained": {asynclock.WithRetention(bound), 2},
 		"that would not":         {asynclock.WithRetention(0), 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				here, there := w.client(), w.client()
-				lock(w, here, "key", c.holder)
-				start := time.Now()
-				ctx, cancel := context.WithTimeout(w.Context(), time.Second)
-				defer cancel()
-				_, err := there.TryLock(ctx, "key")
-				wantError(w, err, asynclock.ErrHeld)
-				wantTime(w, "TryLock was done", time.Now(), start.Add(time.Duration(c.asks-1)*5*time.Millisecond))
-				if got := w.calls(asynclocktest.Acquire.From(1)); got != c.asks {
-					w.Errorf("asked the store %d times, want %d", got, c.asks)
-				}
-			})
+		scene(t, name, func(w *world) {
+			here, there := w.client(), w.client()
+			lock(w, here, "key", c.holder)
+			start := time.Now()
+			ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+			defer cancel()
+			_, err := there.TryLock(ctx, "key")
+			wantError(w, err, asynclock.ErrHeld)
+			wantTime(w, "TryLock was done", time.Now(), start.Add(time.Duration(c.asks-1)*5*time.Millisecond))
+			w.wantCalls(asynclocktest.Acquire.From(1), c.asks)
 		})
 	}
 	scene(t, "until its context ends", func(w *world) {
@@ -99,9 +93,7 @@ func TestTryLockOfAHeldKeyAsksTwiceAtMost(t *testing.T) {
 		wantError(w, err, context.DeadlineExceeded)
 		wantTime(w, "TryLock was done", time.Now(), start.Add(time.Millisecond))
 		w.pass(time.Second)
-		if got := w.calls(asynclocktest.Acquire.From(1)); got != 1 {
-			w.Errorf("asked the store %d times, want once", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.From(1), 1)
 	})
 	t.Run("until its client closes", func(t *testing.T) {
 		stories(t, 50, func(w *world) { // in the moment of the second try, so either may be first
@@ -154,17 +146,15 @@ func TestKeyThatOthersWantIsNotRetained(t *testing.T) {
 			wantError(w, p.ended(), context.Canceled)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				here, there := w.retainer(), w.client()
-				w.retained(here)
-				l := lock(w, here, "key")
-				want(w, there)
-				w.wait()
-				unlock(w, l)
-				w.wantUnused()
-				w.retained(here) // now nobody does
-			})
+		scene(t, name, func(w *world) {
+			here, there := w.retainer(), w.client()
+			w.retained(here)
+			l := lock(w, here, "key")
+			want(w, there)
+			w.wait()
+			unlock(w, l)
+			w.wantUnused()
+			w.retained(here) // now nobody does
 		})
 	}
 }
@@ -232,23 +222,21 @@ func TestLostMessagesDelayTheGivingBack(t *testing.T) {
 		{"all", nil, asynclocktest.Drop, ttl/3 + ttl/30, ttl},
 		{"all, and the TTL is long", nil, asynclocktest.Drop, ttl/3 + ttl/30, time.Hour},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				here, there := w.retainer(), w.client()
-				w.store.EveryEvent(contended, asynclocktest.Drop)
-				if c.more != nil {
-					w.store.EveryEvent(wanted, c.more)
-				}
-				w.store.NextEvent(wanted, c.lost...)
-				w.retained(here, asynclock.WithTTL(c.ttl))
-				w.pass(ttl) // renewed by then
-				start := time.Now()
-				l := w.ask(w.Context(), there, "key").get()
-				if took := time.Since(start); took == 0 || took > c.most {
-					w.Errorf("the other had the key after %v, want more than nothing and at most %v", took, c.most)
-				}
-				unlock(w, l)
-			})
+		scene(t, c.name, func(w *world) {
+			here, there := w.retainer(), w.client()
+			w.store.EveryEvent(contended, asynclocktest.Drop)
+			if c.more != nil {
+				w.store.EveryEvent(wanted, c.more)
+			}
+			w.store.NextEvent(wanted, c.lost...)
+			w.retained(here, asynclock.WithTTL(c.ttl))
+			w.pass(ttl) // renewed by then
+			start := time.Now()
+			l := w.ask(w.Context(), there, "key").get()
+			if took := time.Since(start); took == 0 || took > c.most {
+				w.Errorf("the other had the key after %v, want more than nothing and at most %v", took, c.most)
+			}
+			unlock(w, l)
 		})
 	}
 }
@@ -278,25 +266,21 @@ func TestGrantOfAnUnknownRequestIsNotRetained(t *testing.T) {
 
 func TestNothingIsRetainedOnAStoreThatSaysNothing(t *testing.T) {
 	for name, able := range map[string]bool{"for ever": false, "for now": true} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				var log notebook
-				c := w.clientOf(promising(w.store, able, false), asynclock.WithRetention(bound), log.option(slog.LevelInfo))
-				unlock(w, lock(w, c, "key"))
-				unlock(w, lock(w, c, "key", asynclock.WithRetention(2*bound)))
-				w.wantUnused()
-				if err := c.Close(w.Context()); err != nil {
-					w.Fatal(err)
+		scene(t, name, func(w *world) {
+			var log notebook
+			c := w.clientOf(promising(w.store, able, false), asynclock.WithRetention(bound), log.option(slog.LevelInfo))
+			unlock(w, lock(w, c, "key"))
+			unlock(w, lock(w, c, "key", asynclock.WithRetention(2*bound)))
+			w.wantUnused()
+			w.close(c)
+			if got, want := strings.Count(log.String(), "no key is retained"), map[bool]int{false: 1, true: 0}[able]; got != want {
+				w.Errorf("the log says so %d times, want %d", got, want)
+			}
+			for _, c := range w.store.Calls(asynclocktest.Acquire.On("key")) {
+				if c.Acquire.NotifyRequests != able {
+					w.Errorf("asked to be told who wants the key: %v, want %v", c.Acquire.NotifyRequests, able)
 				}
-				if got, want := strings.Count(log.String(), "no key is retained"), map[bool]int{false: 1, true: 0}[able]; got != want {
-					w.Errorf("the log says so %d times, want %d", got, want)
-				}
-				for _, c := range w.store.Calls(asynclocktest.Acquire.On("key")) {
-					if c.Acquire.NotifyRequests != able {
-						w.Errorf("asked to be told who wants the key: %v, want %v", c.Acquire.NotifyRequests, able)
-					}
-				}
-			})
+			}
 		})
 	}
 }

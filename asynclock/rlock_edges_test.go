@@ -265,9 +265,7 @@ func TestAStoreWithoutReaders(t *testing.T) {
 		wantError(w, err, asynclock.ErrUnsupported)
 		_, err = (<-c.RLockChan(w.Context(), "key")).Lease()
 		wantError(w, err, asynclock.ErrUnsupported)
-		if n := w.calls(asynclocktest.Any); n != 0 {
-			w.Errorf("requests: got %d, want none", n)
-		}
+		w.wantCalls(asynclocktest.Any, 0)
 		unlock(w, lock(w, c, "key"))
 	})
 }

@@ -25,10 +25,7 @@ func TestATenureThatOpensAdmitsNobodyWhoContends(t *testing.T) {
 	story(t, func(w *world) {
 		farAway(w)
 		c := w.client()
-		reader, err := lock(w, c, "key").Downgrade(w.Context())
-		if err != nil {
-			w.Fatal(err)
-		}
+		reader := downgrade(w, lock(w, c, "key"))
 		time.Sleep(oneWay)                             // the renewal that opens the tenure is under way
 		second := w.askBy(w.Context(), c.RLock, "key") // asks the store
 		time.Sleep(oneWay + oneWay/2)                  // the renewal has been answered
@@ -47,10 +44,7 @@ func TestAWriterDoesNotGetTheLeaseOfTheReaderBeforeIt(t *testing.T) {
 	story(t, func(w *world) {
 		farAway(w)
 		c := w.client()
-		reader, err := lock(w, c, "key").Downgrade(w.Context())
-		if err != nil {
-			w.Fatal(err)
-		}
+		reader := downgrade(w, lock(w, c, "key"))
 		time.Sleep(oneWay)
 		second := w.askBy(w.Context(), c.RLock, "key")
 		writer := w.ask(w.Context(), c, "key")

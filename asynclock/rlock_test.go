@@ -58,16 +58,12 @@ func TestOneMoreReaderCostsNoRequest(t *testing.T) {
 			w.Fatal(err)
 		}
 		third := claim(w, c.RLockChan(w.Context(), "key"))
-		if n := w.calls(asynclocktest.Acquire.Any); n != 1 {
-			w.Errorf("requests of three readers: got %d, want 1", n)
-		}
+		w.wantCalls(asynclocktest.Acquire.Any, 1)
 		for _, l := range []*asynclock.Lease{first, third} {
 			unlock(w, l)
 			wantValid(w, second)
 		}
-		if n := w.calls(asynclocktest.Release.Any); n != 0 {
-			w.Errorf("releases before the last unlock: got %d, want none", n)
-		}
+		w.wantCalls(asynclocktest.Release.Any, 0)
 		unlock(w, second)
 		w.wantUnused()
 	})
@@ -82,27 +78,25 @@ func TestAReaderQueuesBehindAWriter(t *testing.T) {
 		{"of the same client", func(ours, _ *asynclock.Client) *asynclock.Client { return ours }},
 		{"of another client", func(_, theirs *asynclock.Client) *asynclock.Client { return theirs }},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				ours, theirs := w.client(), w.client()
-				reader := rlock(w, ours, "key")
-				writer := w.ask(w.Context(), c.writer(ours, theirs), "key")
-				late := w.askBy(w.Context(), ours.RLock, "key")
-				late.waits()
-				if _, err := ours.TryRLock(w.Context(), "key"); err == nil {
-					w.Error("TryRLock past a writer: got a lease")
-				} else {
-					wantError(w, err, asynclock.ErrHeld)
-					wantOp(w, err, "try rlock", "key")
-				}
-				unlock(w, reader)
-				held := writer.has()
-				late.waits()
-				unlock(w, held)
-				unlock(w, late.has())
-				w.wait()
-				w.wantUnused()
-			})
+		scene(t, c.name, func(w *world) {
+			ours, theirs := w.client(), w.client()
+			reader := rlock(w, ours, "key")
+			writer := w.ask(w.Context(), c.writer(ours, theirs), "key")
+			late := w.askBy(w.Context(), ours.RLock, "key")
+			late.waits()
+			if _, err := ours.TryRLock(w.Context(), "key"); err == nil {
+				w.Error("TryRLock past a writer: got a lease")
+			} else {
+				wantError(w, err, asynclock.ErrHeld)
+				wantOp(w, err, "try rlock", "key")
+			}
+			unlock(w, reader)
+			held := writer.has()
+			late.waits()
+			unlock(w, held)
+			unlock(w, late.has())
+			w.wait()
+			w.wantUnused()
 		})
 	}
 }
@@ -207,27 +201,25 @@ func TestReadersOnOtherTermsHaveTheirOwnHolding(t *testing.T) {
 		{"a maximum hold", asynclock.WithMaxHold(time.Second)},
 		{"no renewal", asynclock.WithRenewal(false)},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				client := w.client()
-				usual := rlock(w, client, "key")
-				other := rlock(w, client, "key", c.option)
-				third := rlock(w, client, "key", c.option)
-				if n := len(w.inspect("key").Holders); n < 2 {
-					w.Errorf("holders in the store: got %d, want 2 at least", n)
+		scene(t, c.name, func(w *world) {
+			client := w.client()
+			usual := rlock(w, client, "key")
+			other := rlock(w, client, "key", c.option)
+			third := rlock(w, client, "key", c.option)
+			if n := len(w.inspect("key").Holders); n < 2 {
+				w.Errorf("holders in the store: got %d, want 2 at least", n)
+			}
+			w.pass(2 * ttl)
+			wantValid(w, usual)
+			for _, l := range []*asynclock.Lease{other, third} {
+				if err := l.Unlock(w.Context()); err != nil {
+					wantError(w, err, asynclock.ErrLost)
 				}
-				w.pass(2 * ttl)
-				wantValid(w, usual)
-				for _, l := range []*asynclock.Lease{other, third} {
-					if err := l.Unlock(w.Context()); err != nil {
-						wantError(w, err, asynclock.ErrLost)
-					}
-				}
-				wantValid(w, usual)
-				unlock(w, usual)
-				w.wait()
-				w.wantUnused()
-			})
+			}
+			wantValid(w, usual)
+			unlock(w, usual)
+			w.wait()
+			w.wantUnused()
 		})
 	}
 }
@@ -323,9 +315,7 @@ func TestRetentionKeepsAKeyForReaders(t *testing.T) {
 		unlock(w, again)
 		beside := rlock(w, theirs, "key") // readers elsewhere don't disturb it
 		unlock(w, rlock(w, ours, "key"))
-		if n := w.calls(asynclocktest.Acquire.Any); n != 2 {
-			w.Errorf("requests beside another client's reader: got %d, want 2", n)
-		}
+		w.wantCalls(asynclocktest.Acquire.Any, 2)
 		unlock(w, beside)
 		unlock(w, w.ask(w.Context(), theirs, "key").has()) // a writer gets it at once
 		w.wait()

@@ -226,8 +226,6 @@ func TestAStoreWithoutPermits(t *testing.T) {
 		unlimited := w.clientOf(without(w.store, func(f *store.Features) { f.Limits = false }))
 		s := semaphore(w, unlimited, 1)
 		wantError(w, s.SetPermits(w.Context(), 1), asynclock.ErrUnsupported)
-		if n := w.calls(asynclocktest.Any); n != 0 {
-			w.Errorf("requests: got %d, want none", n)
-		}
+		w.wantCalls(asynclocktest.Any, 0)
 	})
 }

@@ -30,25 +30,23 @@ func TestMorePermitsServeWaitersAtOnce(t *testing.T) {
 		{"notified", nil, 0},
 		{"the notification is lost", asynclocktest.Drop, 5 * time.Second},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				if c.fault != nil {
-					w.store.EveryEvent(asynclocktest.Kind(store.EventWake), c.fault)
-				}
-				one := w.client()
-				s := semaphore(w, one, 2)
-				held := takePermits(w, s, 2)
-				local := w.askBy(w.Context(), wants(s, 1), "key")
-				elsewhere := w.askBy(w.Context(), wants(semaphore(w, w.client(), 2), 1), "key")
-				setPermits(w, s, 4)
-				unlock(w, elsewhere.has())
-				w.pass(c.after)
-				unlock(w, local.has())
-				unlock(w, held)
-				setPermits(w, s, 0)
-				w.wait()
-				w.wantUnused()
-			})
+		scene(t, c.name, func(w *world) {
+			if c.fault != nil {
+				w.store.EveryEvent(asynclocktest.Kind(store.EventWake), c.fault)
+			}
+			one := w.client()
+			s := semaphore(w, one, 2)
+			held := takePermits(w, s, 2)
+			local := w.askBy(w.Context(), wants(s, 1), "key")
+			elsewhere := w.askBy(w.Context(), wants(semaphore(w, w.client(), 2), 1), "key")
+			setPermits(w, s, 4)
+			unlock(w, elsewhere.has())
+			w.pass(c.after)
+			unlock(w, local.has())
+			unlock(w, held)
+			setPermits(w, s, 0)
+			w.wait()
+			w.wantUnused()
 		})
 	}
 }

@@ -31,9 +31,7 @@ func TestAReleaseOfAPartIsRepeated(t *testing.T) {
 		w.store.Next(rest, asynclocktest.LoseReply, asynclocktest.Refuse)
 		wantError(w, leases[0].Unlock(w.Context()), nil)
 		w.wantUsed(2)
-		if n := w.calls(rest); n != 3 {
-			w.Errorf("requests: got %d, want 3", n)
-		}
+		w.wantCalls(rest, 3)
 		unlock(w, leases[1])
 		unlock(w, leases[2])
 		w.wantUnused()

@@ -183,9 +183,7 @@ func TestPermitsPassWithoutBoundsBesideOthers(t *testing.T) {
 			waiting = waiting[1:]
 			time.Sleep(time.Millisecond)
 		}
-		if n := w.calls(asynclocktest.Release.Any); n != 0 {
-			w.Errorf("releases: got %d, want none", n)
-		}
+		w.wantCalls(asynclocktest.Release.Any, 0)
 		unlock(w, held)
 		unlock(w, waiting[0].has())
 		unlock(w, beside)
@@ -232,9 +230,7 @@ func TestAPartOfAGrantIsGivenBack(t *testing.T) {
 			unlock(w, l)
 		}
 		w.wantUsed(0)
-		if n := w.calls(asynclocktest.Release.From(0)); n != 3 {
-			w.Errorf("releases: got %d, want 3", n)
-		}
+		w.wantCalls(asynclocktest.Release.From(0), 3)
 		w.wantUnused()
 	})
 }
@@ -301,28 +297,26 @@ func TestThePlaceStaysWhenTheFirstWaiterLeaves(t *testing.T) {
 		name        string
 		first, next int
 	}{{"the next wants fewer", 3, 1}, {"the next wants more", 1, 2}} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				ours, theirs, late := semaphore(w, w.client(), 3), semaphore(w, w.client(), 3), semaphore(w, w.client(), 3)
-				held := takePermits(w, theirs, 2)
-				beside := takePermits(w, theirs, 1)
-				ctx, giveUp := context.WithCancel(w.Context())
-				first := w.askBy(ctx, wants(ours, c.first), "key")
-				next := w.askBy(w.Context(), wants(ours, c.next), "key")
-				behind := w.askBy(w.Context(), wants(late, 3), "key")
-				giveUp()
-				wantError(w, first.ended(), context.Canceled)
-				unlock(w, held)
-				l := next.has() // at once, and before the one behind
-				if l.Weight() != c.next {
-					w.Errorf("weight: got %d, want %d", l.Weight(), c.next)
-				}
-				behind.waits()
-				w.wantUsed(1 + c.next)
-				unlock(w, l)
-				unlock(w, beside)
-				unlock(w, behind.has())
-			})
+		scene(t, c.name, func(w *world) {
+			ours, theirs, late := semaphore(w, w.client(), 3), semaphore(w, w.client(), 3), semaphore(w, w.client(), 3)
+			held := takePermits(w, theirs, 2)
+			beside := takePermits(w, theirs, 1)
+			ctx, giveUp := context.WithCancel(w.Context())
+			first := w.askBy(ctx, wants(ours, c.first), "key")
+			next := w.askBy(w.Context(), wants(ours, c.next), "key")
+			behind := w.askBy(w.Context(), wants(late, 3), "key")
+			giveUp()
+			wantError(w, first.ended(), context.Canceled)
+			unlock(w, held)
+			l := next.has() // at once, and before the one behind
+			if l.Weight() != c.next {
+				w.Errorf("weight: got %d, want %d", l.Weight(), c.next)
+			}
+			behind.waits()
+			w.wantUsed(1 + c.next)
+			unlock(w, l)
+			unlock(w, beside)
+			unlock(w, behind.has())
 		})
 	}
 }
@@ -386,34 +380,32 @@ func TestPermitsWithBoundsOfTheirOwn(t *testing.T) {
 		{"maximum hold", asynclock.WithMaxHold(time.Minute), 0, time.Minute, asynclock.ErrMaxHold},
 		{"no renewal", asynclock.WithRenewal(false), 0, ttl, asynclock.ErrExpired},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				s := semaphore(w, w.client(), 2, c.option)
-				one, other := takePermits(w, s, 1), takePermits(w, s, 1)
-				if one.Token() == other.Token() {
-					w.Error("two leases have one grant")
-				}
-				start := time.Now()
-				next := w.askBy(w.Context(), wants(s, 1), "key")
-				unlock(w, one)
-				<-next.done
-				if took := next.at.Sub(start); took < c.freeAt || took > c.freeAt+10*time.Millisecond {
-					w.Errorf("the next lease: came after %v, want %v", took, c.freeAt)
-				}
-				if next.has().Token() <= one.Token() {
-					w.Error("the permit was passed on without the store")
-				}
-				if c.endedBy > 0 {
-					w.pass(c.endedBy + time.Second)
-					wantError(w, other.Err(), c.cause)
-					wantError(w, other.Unlock(w.Context()), c.cause)
-				} else {
-					unlock(w, other)
-				}
-				_ = next.has().Unlock(w.Context())
-				w.pass(2 * time.Minute)
-				w.wantUnused()
-			})
+		scene(t, c.name, func(w *world) {
+			s := semaphore(w, w.client(), 2, c.option)
+			one, other := takePermits(w, s, 1), takePermits(w, s, 1)
+			if one.Token() == other.Token() {
+				w.Error("two leases have one grant")
+			}
+			start := time.Now()
+			next := w.askBy(w.Context(), wants(s, 1), "key")
+			unlock(w, one)
+			<-next.done
+			if took := next.at.Sub(start); took < c.freeAt || took > c.freeAt+10*time.Millisecond {
+				w.Errorf("the next lease: came after %v, want %v", took, c.freeAt)
+			}
+			if next.has().Token() <= one.Token() {
+				w.Error("the permit was passed on without the store")
+			}
+			if c.endedBy > 0 {
+				w.pass(c.endedBy + time.Second)
+				wantError(w, other.Err(), c.cause)
+				wantError(w, other.Unlock(w.Context()), c.cause)
+			} else {
+				unlock(w, other)
+			}
+			_ = next.has().Unlock(w.Context())
+			w.pass(2 * time.Minute)
+			w.wantUnused()
 		})
 	}
 }

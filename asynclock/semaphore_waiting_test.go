@@ -29,17 +29,15 @@ func TestATryIsRefusedBehindLocalWaiters(t *testing.T) {
 			}
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				client := w.client()
-				s := semaphore(w, client, 1)
-				held := takePermits(w, s, 1)
-				behind := w.askBy(w.Context(), wants(s, 1), "key")
-				behind.waits()
-				wantError(w, w.askBy(w.Context(), c.try(client), "key").ended(), asynclock.ErrHeld)
-				unlock(w, held)
-				unlock(w, behind.has())
-			})
+		scene(t, c.name, func(w *world) {
+			client := w.client()
+			s := semaphore(w, client, 1)
+			held := takePermits(w, s, 1)
+			behind := w.askBy(w.Context(), wants(s, 1), "key")
+			behind.waits()
+			wantError(w, w.askBy(w.Context(), c.try(client), "key").ended(), asynclock.ErrHeld)
+			unlock(w, held)
+			unlock(w, behind.has())
 		})
 	}
 }
@@ -53,17 +51,15 @@ func TestMorePermitsServeWaitersBehindLeasesWithoutRenewal(t *testing.T) {
 		{"without renewal", asynclock.WithRenewal(false)},
 		{"with a maximum hold", asynclock.WithMaxHold(10 * time.Second)},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				s := semaphore(w, w.client(), 1, c.option)
-				takePermits(w, s, 1)
-				w.wait()
-				local := w.askBy(w.Context(), wants(s, 1), "key")
-				local.waits()
-				setPermits(w, s, 2)
-				w.pass(heartbeat + heartbeat/2)
-				local.has()
-			})
+		scene(t, c.name, func(w *world) {
+			s := semaphore(w, w.client(), 1, c.option)
+			takePermits(w, s, 1)
+			w.wait()
+			local := w.askBy(w.Context(), wants(s, 1), "key")
+			local.waits()
+			setPermits(w, s, 2)
+			w.pass(heartbeat + heartbeat/2)
+			local.has()
 		})
 	}
 }
@@ -113,22 +109,20 @@ func TestTheNextWaiterQueuesInTheStore(t *testing.T) {
 			wantError(w, first.ended(), context.Canceled)
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				client := w.client()
-				s := semaphore(w, client, 1)
-				held := takePermits(w, s, 1)
-				ctx, cancel := context.WithCancel(w.Context())
-				defer cancel()
-				first := w.askBy(ctx, wants(s, 1), "key")
-				writer := w.ask(w.Context(), client, "key")
-				c.end(w, cancel, held, first)
-				w.wait()
-				if n := w.inspect("key").Waiters; n != 1 {
-					w.Errorf("waiters in the store: got %d, want the writer", n)
-				}
-				writer.waits()
-			})
+		scene(t, c.name, func(w *world) {
+			client := w.client()
+			s := semaphore(w, client, 1)
+			held := takePermits(w, s, 1)
+			ctx, cancel := context.WithCancel(w.Context())
+			defer cancel()
+			first := w.askBy(ctx, wants(s, 1), "key")
+			writer := w.ask(w.Context(), client, "key")
+			c.end(w, cancel, held, first)
+			w.wait()
+			if n := w.inspect("key").Waiters; n != 1 {
+				w.Errorf("waiters in the store: got %d, want the writer", n)
+			}
+			writer.waits()
 		})
 	}
 }

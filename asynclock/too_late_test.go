@@ -250,9 +250,7 @@ func TestTryLockFailsWhenItsGrantCameTooLate(t *testing.T) {
 		if got := w.inspect("key").Waiters; got != 0 {
 			w.Errorf("the store has %d waiters, want none", got)
 		}
-		if got := w.calls(asynclocktest.Acquire.From(0)); got != 1 {
-			w.Errorf("asked the store %d times, want once", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.From(0), 1)
 	})
 }
 

@@ -38,9 +38,7 @@ func TestTryLockBesideARequestThatIsGranted(t *testing.T) {
 		wantHeld(w, second.ended(), asynclock.HeldError{
 			Key: "key", Holder: "this client", Token: l.Token(), Remaining: time.Until(l.Deadline()),
 		})
-		if got := w.calls(asynclocktest.Acquire.Any); got != 1 {
-			w.Errorf("asked the store %d times, want once", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.Any, 1)
 	})
 }
 

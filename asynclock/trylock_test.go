@@ -40,43 +40,37 @@ func wantHeld(w *world, err error, want asynclock.HeldError) {
 }
 
 func TestTryLockSaysWhoHoldsTheKey(t *testing.T) {
-	t.Run("another client", func(t *testing.T) {
-		story(t, func(w *world) {
-			l := lock(w, w.client(), "key", asynclock.WithDescription("the holder"))
-			w.ask(w.Context(), w.client(), "key")
-			w.ask(w.Context(), w.client(), "key")
-			w.pass(time.Second)
-			_, err := w.client().TryLock(w.Context(), "key")
-			wantHeld(w, err, asynclock.HeldError{
-				Key: "key", Holder: "the holder", Token: l.Token(), Remaining: ttl - time.Second, Waiters: 2,
-			})
+	scene(t, "another client", func(w *world) {
+		l := lock(w, w.client(), "key", asynclock.WithDescription("the holder"))
+		w.ask(w.Context(), w.client(), "key")
+		w.ask(w.Context(), w.client(), "key")
+		w.pass(time.Second)
+		_, err := w.client().TryLock(w.Context(), "key")
+		wantHeld(w, err, asynclock.HeldError{
+			Key: "key", Holder: "the holder", Token: l.Token(), Remaining: ttl - time.Second, Waiters: 2,
 		})
 	})
-	t.Run("this client", func(t *testing.T) {
-		story(t, func(w *world) {
-			c := w.client()
-			l := lock(w, c, "key", asynclock.WithDescription("the holder"))
-			w.pass(time.Second)
-			before := w.calls(asynclocktest.Any)
-			_, err := c.TryLock(w.Context(), "key")
-			wantHeld(w, err, asynclock.HeldError{
-				Key: "key", Holder: "the holder", Token: l.Token(), Remaining: time.Until(l.Deadline()),
-			})
-			if got := w.calls(asynclocktest.Any); got != before {
-				w.Errorf("the store was asked %d times, want never: the client knows", got-before)
-			}
+	scene(t, "this client", func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key", asynclock.WithDescription("the holder"))
+		w.pass(time.Second)
+		before := w.calls(asynclocktest.Any)
+		_, err := c.TryLock(w.Context(), "key")
+		wantHeld(w, err, asynclock.HeldError{
+			Key: "key", Holder: "the holder", Token: l.Token(), Remaining: time.Until(l.Deadline()),
 		})
+		if got := w.calls(asynclocktest.Any); got != before {
+			w.Errorf("the store was asked %d times, want never: the client knows", got-before)
+		}
 	})
-	t.Run("nobody yet, but others of this client are ahead", func(t *testing.T) {
-		story(t, func(w *world) {
-			holder, c := w.client(asynclock.WithDescription("the holder")), w.client()
-			l := lock(w, holder, "key")
-			w.ask(w.Context(), c, "key")
-			w.pass(time.Second)
-			_, err := c.TryLock(w.Context(), "key")
-			wantHeld(w, err, asynclock.HeldError{
-				Key: "key", Holder: "the holder", Token: l.Token(), Remaining: ttl - time.Second, Waiters: 1,
-			})
+	scene(t, "nobody yet, but others of this client are ahead", func(w *world) {
+		holder, c := w.client(asynclock.WithDescription("the holder")), w.client()
+		l := lock(w, holder, "key")
+		w.ask(w.Context(), c, "key")
+		w.pass(time.Second)
+		_, err := c.TryLock(w.Context(), "key")
+		wantHeld(w, err, asynclock.HeldError{
+			Key: "key", Holder: "the holder", Token: l.Token(), Remaining: ttl - time.Second, Waiters: 1,
 		})
 	})
 }
@@ -88,9 +82,7 @@ func TestTryLockQueuesNeitherTime(t *testing.T) {
 		held := lock(w, w.client(asynclock.WithRetention(ttl)), "key")
 		_, err := w.client().TryLock(w.Context(), "key")
 		wantError(w, err, asynclock.ErrHeld)
-		if got := w.calls(asynclocktest.Acquire.From(1)); got != 2 {
-			w.Errorf("asked the store %d times, want twice", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.From(1), 2)
 		if got := w.inspect("key").Waiters; got != 0 {
 			w.Errorf("the store has %d waiters, want none", got)
 		}
@@ -111,36 +103,34 @@ func TestTryLockTellsAnOutageFromContention(t *testing.T) {
 		{"silent", asynclocktest.Silence, asynclock.ErrUnreachable},
 		{"breaking", asynclocktest.LoseReply, asynclock.ErrOutcomeUnknown},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				client := w.client()
-				stop := w.store.Every(asynclocktest.Acquire.Any, c.fault)
-				check := func(when string) {
-					before := time.Now()
-					_, err := client.TryLock(w.Context(), "key")
-					wantError(w, err, c.want, asynclock.ErrUnreachable)
-					wantOp(w, err, "try lock", "key")
-					if errors.Is(err, asynclock.ErrHeld) || errors.Is(err, context.DeadlineExceeded) {
-						w.Errorf("%s: got error %v, want one that speaks of the store", when, err)
-					}
-					if took := time.Since(before); took > callTimeout {
-						w.Errorf("%s: took %v, want at most %v", when, took, callTimeout)
-					}
+		scene(t, c.name, func(w *world) {
+			client := w.client()
+			stop := w.store.Every(asynclocktest.Acquire.Any, c.fault)
+			check := func(when string) {
+				before := time.Now()
+				_, err := client.TryLock(w.Context(), "key")
+				wantError(w, err, c.want, asynclock.ErrUnreachable)
+				wantOp(w, err, "try lock", "key")
+				if errors.Is(err, asynclock.ErrHeld) || errors.Is(err, context.DeadlineExceeded) {
+					w.Errorf("%s: got error %v, want one that speaks of the store", when, err)
 				}
-				check("alone")
-				w.pass(time.Second)
-				w.wantUnused() // what it may have taken was given back
+				if took := time.Since(before); took > callTimeout {
+					w.Errorf("%s: took %v, want at most %v", when, took, callTimeout)
+				}
+			}
+			check("alone")
+			w.pass(time.Second)
+			w.wantUnused() // what it may have taken was given back
 
-				// Others of this client wait. Nevertheless the key may be free, as far as they
-				// know.
-				waiting := w.ask(w.Context(), client, "key")
-				w.pass(callTimeout + 10*time.Millisecond)
-				check("behind another")
-				stop()
-				unlock(w, waiting.get())
-				w.pass(time.Second)
-				w.wantUnused()
-			})
+			// Others of this client wait. Nevertheless the key may be free, as far as they
+			// know.
+			waiting := w.ask(w.Context(), client, "key")
+			w.pass(callTimeout + 10*time.Millisecond)
+			check("behind another")
+			stop()
+			unlock(w, waiting.get())
+			w.pass(time.Second)
+			w.wantUnused()
 		})
 	}
 }
@@ -198,9 +188,7 @@ func TestTryLockIsNotBegunAnewForThoseBehindIt(t *testing.T) {
 		if took := time.Since(before); took > callTimeout/2 {
 			w.Errorf("took %v more, want at most %v", took, callTimeout/2)
 		}
-		if got := w.calls(asynclocktest.Acquire.Any); got != 1 {
-			w.Errorf("asked the store %d times, want once", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.Any, 1)
 	})
 }
 

@@ -39,36 +39,32 @@ func TestUnlockGivesOneAnswer(t *testing.T) {
 		{"the key was ours", false, nil},
 		{"the key was not ours any more", true, asynclock.ErrLost},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				l := lock(w, w.client(), "key")
-				if c.lose {
-					w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-					if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
-						w.Fatal(err)
-					}
+		scene(t, c.name, func(w *world) {
+			l := lock(w, w.client(), "key")
+			if c.lose {
+				w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
+				if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
+					w.Fatal(err)
 				}
-				w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(10*time.Millisecond, 10*time.Millisecond))
-				const calls = 100
-				answers := make(chan error, 2*calls)
-				for range calls {
-					go func() { answers <- l.Unlock(w.Context()) }()
-					go func() { answers <- <-l.UnlockChan(w.Context()) }()
+			}
+			w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(10*time.Millisecond, 10*time.Millisecond))
+			const calls = 100
+			answers := make(chan error, 2*calls)
+			for range calls {
+				go func() { answers <- l.Unlock(w.Context()) }()
+				go func() { answers <- <-l.UnlockChan(w.Context()) }()
+			}
+			for range 2 * calls {
+				if err := <-answers; !errors.Is(err, c.want) {
+					w.Fatalf("got error %v, want %v", err, c.want)
 				}
-				for range 2 * calls {
-					if err := <-answers; !errors.Is(err, c.want) {
-						w.Fatalf("got error %v, want %v", err, c.want)
-					}
+			}
+			for _, err := range []error{l.Unlock(w.Context()), <-l.UnlockChan(w.Context())} {
+				if !errors.Is(err, c.want) {
+					w.Errorf("later: got error %v, want %v", err, c.want)
 				}
-				for _, err := range []error{l.Unlock(w.Context()), <-l.UnlockChan(w.Context())} {
-					if !errors.Is(err, c.want) {
-						w.Errorf("later: got error %v, want %v", err, c.want)
-					}
-				}
-				if got := w.calls(asynclocktest.Release.On("key")); got != 1 {
-					w.Errorf("released %d times, want once", got)
-				}
-			})
+			}
+			w.wantCalls(asynclocktest.Release.On("key"), 1)
 		})
 	}
 }
@@ -108,31 +104,29 @@ func TestUnlockOfASilentStoreIsBounded(t *testing.T) {
 		{"hanging for less time", asynclocktest.Hang, 3 * time.Second, 3 * time.Second, []error{asynclock.ErrOutcomeUnknown, context.DeadlineExceeded}},
 		{"hanging for no time", asynclocktest.Hang, 0, time.Second, []error{asynclock.ErrOutcomeUnknown, context.DeadlineExceeded}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, waiter := w.client(asynclock.WithTTL(long)), w.client()
-				l := lock(w, holder, "key")
-				p := w.ask(w.Context(), waiter, "key")
-				stop := w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), c.fault)
-				ctx, cancel := context.WithTimeout(w.Context(), c.ctx)
-				defer cancel()
-				before := time.Now()
-				err := l.Unlock(ctx)
-				wantError(w, err, c.errors...)
-				wantOp(w, err, "unlock", "key")
-				if took := time.Since(before); took > c.most {
-					w.Errorf("Unlock took %v, want at most %v", took, c.most)
-				}
-				if len(c.errors) == 2 && !errors.Is(c.errors[1], context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
-					w.Errorf("got %v, whose context has not ended", err)
-				}
-				w.pass(time.Minute)
-				p.waits()
-				stop()
-				w.pass(5 * time.Minute)
-				unlock(w, p.has())
-				w.wantUnused()
-			})
+		scene(t, c.name, func(w *world) {
+			holder, waiter := w.client(asynclock.WithTTL(long)), w.client()
+			l := lock(w, holder, "key")
+			p := w.ask(w.Context(), waiter, "key")
+			stop := w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), c.fault)
+			ctx, cancel := context.WithTimeout(w.Context(), c.ctx)
+			defer cancel()
+			before := time.Now()
+			err := l.Unlock(ctx)
+			wantError(w, err, c.errors...)
+			wantOp(w, err, "unlock", "key")
+			if took := time.Since(before); took > c.most {
+				w.Errorf("Unlock took %v, want at most %v", took, c.most)
+			}
+			if len(c.errors) == 2 && !errors.Is(c.errors[1], context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
+				w.Errorf("got %v, whose context has not ended", err)
+			}
+			w.pass(time.Minute)
+			p.waits()
+			stop()
+			w.pass(5 * time.Minute)
+			unlock(w, p.has())
+			w.wantUnused()
 		})
 	}
 }
@@ -147,30 +141,28 @@ func TestReleaseIsGivenUpWhenTheTTLHasDoneItsWork(t *testing.T) {
 		{"refused", asynclocktest.Refuse, []error{asynclock.ErrUnreachable}},
 		{"hanging", asynclocktest.Hang, []error{asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				l := lock(w, w.client(), "key")
-				w.store.Every(asynclocktest.Release.On("key"), c.fault)
-				before := time.Now()
-				err := <-l.UnlockChan(w.Context())
-				wantError(w, err, c.errors...)
-				wantOp(w, err, "unlock", "key")
-				if errors.Is(err, context.DeadlineExceeded) {
-					w.Errorf("got %v, whose context has not ended", err)
-				}
-				took := time.Since(before)
-				if took < ttl || took > 3*ttl {
-					w.Errorf("gave up after %v, want some time after the TTL of %v", took, ttl)
-				}
-				tried := w.calls(asynclocktest.Release.On("key"))
-				if tried > 100 {
-					w.Errorf("tried %d times in %v, want a few dozen", tried, took)
-				}
-				w.pass(time.Hour)
-				if got := w.calls(asynclocktest.Release.On("key")); got != tried {
-					w.Errorf("tried %d times more after giving up", got-tried)
-				}
-			})
+		scene(t, c.name, func(w *world) {
+			l := lock(w, w.client(), "key")
+			w.store.Every(asynclocktest.Release.On("key"), c.fault)
+			before := time.Now()
+			err := <-l.UnlockChan(w.Context())
+			wantError(w, err, c.errors...)
+			wantOp(w, err, "unlock", "key")
+			if errors.Is(err, context.DeadlineExceeded) {
+				w.Errorf("got %v, whose context has not ended", err)
+			}
+			took := time.Since(before)
+			if took < ttl || took > 3*ttl {
+				w.Errorf("gave up after %v, want some time after the TTL of %v", took, ttl)
+			}
+			tried := w.calls(asynclocktest.Release.On("key"))
+			if tried > 100 {
+				w.Errorf("tried %d times in %v, want a few dozen", tried, took)
+			}
+			w.pass(time.Hour)
+			if got := w.calls(asynclocktest.Release.On("key")); got != tried {
+				w.Errorf("tried %d times more after giving up", got-tried)
+			}
 		})
 	}
 }

@@ -39,50 +39,42 @@ func TestGrantMessageMayComeBeforeTheFirstReply(t *testing.T) {
 // sent that the store has answered, never from the answer.
 func TestTrustIsCountedFromTheRequestNotTheReply(t *testing.T) {
 	const slow = callTimeout * 9 / 10
-	t.Run("granted at once", func(t *testing.T) {
-		story(t, func(w *world) {
-			w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(slow/2, slow/2))
-			sent := time.Now()
-			l := lock(w, w.client(), "key")
-			wantTime(w, "reply", time.Now(), sent.Add(slow))
-			wantTime(w, "trust deadline", l.Deadline(), sent.Add(trusted(ttl)))
-		})
+	scene(t, "granted at once", func(w *world) {
+		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(slow/2, slow/2))
+		sent := time.Now()
+		l := lock(w, w.client(), "key")
+		wantTime(w, "reply", time.Now(), sent.Add(slow))
+		wantTime(w, "trust deadline", l.Deadline(), sent.Add(trusted(ttl)))
 	})
-	t.Run("granted to a heartbeat", func(t *testing.T) {
-		story(t, func(w *world) {
-			holder, waiter := w.client(), w.client()
-			held := lock(w, holder, "key")
-			p := w.ask(w.Context(), waiter, "key")
-			w.store.NextEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-			unlock(w, held)
-			w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(slow/2, slow/2))
-			l := p.get()
-			asked := w.store.Calls(asynclocktest.Acquire.From(1))
-			wantTime(w, "trust deadline", l.Deadline(), asked[len(asked)-1].At.Add(trusted(ttl)))
-		})
+	scene(t, "granted to a heartbeat", func(w *world) {
+		holder, waiter := w.client(), w.client()
+		held := lock(w, holder, "key")
+		p := w.ask(w.Context(), waiter, "key")
+		w.store.NextEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
+		unlock(w, held)
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(slow/2, slow/2))
+		l := p.get()
+		asked := w.store.Calls(asynclocktest.Acquire.From(1))
+		wantTime(w, "trust deadline", l.Deadline(), asked[len(asked)-1].At.Add(trusted(ttl)))
 	})
-	t.Run("told to wait, granted by a message", func(t *testing.T) {
-		story(t, func(w *world) {
-			holder, waiter := w.client(), w.client()
-			held := lock(w, holder, "key")
-			w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(slow/2, slow/2))
-			sent := time.Now()
-			p := w.ask(w.Context(), waiter, "key")
-			w.pass(slow + 100*time.Millisecond)
-			unlock(w, held)
-			wantTime(w, "trust deadline", p.has().Deadline(), sent.Add(trusted(grantTTL)))
-		})
+	scene(t, "told to wait, granted by a message", func(w *world) {
+		holder, waiter := w.client(), w.client()
+		held := lock(w, holder, "key")
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(slow/2, slow/2))
+		sent := time.Now()
+		p := w.ask(w.Context(), waiter, "key")
+		w.pass(slow + 100*time.Millisecond)
+		unlock(w, held)
+		wantTime(w, "trust deadline", p.has().Deadline(), sent.Add(trusted(grantTTL)))
 	})
-	t.Run("granted to a request that rode on a release", func(t *testing.T) {
-		story(t, func(w *world) {
-			c := w.client()
-			first := lock(w, c, "key")
-			p := w.ask(w.Context(), c, "key", asynclock.WithDescription("on other terms"))
-			w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(slow/2, slow/2))
-			sent := time.Now()
-			unlock(w, first)
-			wantTime(w, "trust deadline", p.has().Deadline(), sent.Add(trusted(ttl)))
-		})
+	scene(t, "granted to a request that rode on a release", func(w *world) {
+		c := w.client()
+		first := lock(w, c, "key")
+		p := w.ask(w.Context(), c, "key", asynclock.WithDescription("on other terms"))
+		w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(slow/2, slow/2))
+		sent := time.Now()
+		unlock(w, first)
+		wantTime(w, "trust deadline", p.has().Deadline(), sent.Add(trusted(ttl)))
 	})
 }
 
@@ -290,9 +282,7 @@ func TestFirstInTheQueueTakesOverFromADeadHolder(t *testing.T) {
 			w.Errorf("the first waiter had the key %v after the holder's TTL, want at most 5ms", late)
 		}
 		near := func(c asynclocktest.Call) bool { return c.At.Sub(died.Add(alive)).Abs() <= 5*time.Millisecond }
-		if got := w.calls(asynclocktest.Acquire.From(1).Where(near)); got != 0 {
-			w.Errorf("the second waiter asked %d times then, want none: it was not its turn", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.From(1).Where(near), 0) // it was not its turn
 		unlock(w, second.get())
 	})
 }
@@ -370,9 +360,7 @@ func TestWakeUpOnlyMakesTheWaiterAsk(t *testing.T) {
 		wake := store.Event{Kind: store.EventWake, Owner: asked[0].Owner}
 		w.store.Tell(1, wake)
 		p.waits()
-		if got := w.calls(asynclocktest.Acquire.From(1)); got != 2 {
-			w.Errorf("after a wake-up the waiter has asked %d times, want twice", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.From(1), 2)
 		w.store.NextEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 		unlock(w, held)
 		w.store.Tell(1, wake)
@@ -380,9 +368,7 @@ func TestWakeUpOnlyMakesTheWaiterAsk(t *testing.T) {
 		w.store.Tell(1, wake) // of no interest to a holder
 		w.wait()
 		wantValid(w, l)
-		if got := w.calls(asynclocktest.Acquire.From(1)); got != 3 {
-			w.Errorf("after two wake-ups the waiter has asked %d times, want three", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.From(1), 3)
 	})
 }
 
@@ -407,8 +393,6 @@ func TestEventsForUnknownOwnersChangeNothing(t *testing.T) {
 		}
 		p.waits()
 		wantValid(w, l)
-		if got := w.calls(asynclocktest.Acquire.From(1)); got != 1 {
-			w.Errorf("asked the store %d times, want once", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.From(1), 1)
 	})
 }

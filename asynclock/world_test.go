@@ -120,6 +120,14 @@ func (w *world) wantUnused() {
 // calls counts the requests so far that match.
 func (w *world) calls(m asynclocktest.Match) int { return len(w.store.Calls(m)) }
 
+// wantCalls fails the story unless so many requests so far match.
+func (w *world) wantCalls(m asynclocktest.Match, want int) {
+	w.Helper()
+	if got := w.calls(m); got != want {
+		w.Errorf("requests: got %d, want %d", got, want)
+	}
+}
+
 // wait lets everything happen that can without time passing.
 func (w *world) wait() { synctest.Wait() }
 
