@@ -55,24 +55,6 @@ func TestKeyPassesInTheClientWithoutTheStore(t *testing.T) {
 	})
 }
 
-// A key that one lease has renewed for an hour is not passed on with that: should the
-// client die, others would wait for the hour, which the next one has not asked for.
-func TestRenewalByHandIsNotPassedOn(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		l := lock(w, c, "key")
-		if err := l.Renew(w.Context(), time.Hour); err != nil {
-			w.Fatal(err)
-		}
-		p := w.ask(w.Context(), c, "key")
-		unlock(w, l)
-		p.has()
-		if got := w.inspect("key").Remaining; got > ttl {
-			w.Errorf("the store keeps the key of the next lease for %v, want at most its TTL of %v", got, ttl)
-		}
-	})
-}
-
 // While someone waits elsewhere, a client passes the key on so often and no
 // more, and then it is the other's turn.
 func TestHandoffsAreBoundedByTheirNumber(t *testing.T) {
@@ -123,12 +105,6 @@ func (p *procession) wantOneTurn() {
 	}
 }
 
-func TestHandoffsAreBoundedByTheirTime(t *testing.T) {
-	story(t, func(w *world) {
-		w.slowProcession().wantOneTurn()
-	})
-}
-
 // That someone waits elsewhere may be said again, and by more of them: the turn is no
 // longer for it.
 func TestBoundsCountFromTheFirstWhoWaitsElsewhere(t *testing.T) {
@@ -163,45 +139,6 @@ func TestEndOfATurnIsOneRequest(t *testing.T) {
 	})
 }
 
-// A holding that passes on without bounds hears of the first one who comes, and
-// from then on the bounds count.
-func TestBoundsBeginWhenSomeoneComes(t *testing.T) {
-	const hold = time.Millisecond / 16 // so that the number is what bounds
-	for _, c := range []struct {
-		name  string
-		fault asynclocktest.EventFault
-		most  int // of handoffs from then to the other's turn
-	}{
-		{"told by a message", func(deliver func()) { deliver() }, cohortHandoffs},
-		{"told by a renewal", asynclocktest.Drop, int(100*time.Millisecond/hold) + 1 + cohortHandoffs},
-	} {
-		scene(t, c.name, func(w *world) {
-			here, there := w.client(), w.client()
-			w.store.EveryEvent(asynclocktest.Kind(store.EventQueued), c.fault)
-			held := lock(w, here, "key")
-			p := w.procession()
-			for range 4000 {
-				p.join("here", here, hold)
-			}
-			unlock(w, held)
-			w.pass((5*cohortHandoffs + 1) * hold) // that promise has been made by then
-			before := int(p.turns.Load())
-			p.join("there", there, 0)
-			for i, name := range p.wait() {
-				if name != "there" {
-					continue
-				}
-				if got := i - before; got > c.most {
-					w.Errorf("the key passed on %d times before the other's turn, want at most %d", got, c.most)
-				}
-			}
-			if got := len(w.store.Events(asynclocktest.Kind(store.EventQueued).For(0))); got == 0 {
-				w.Error("the holder was never told that someone came")
-			}
-		})
-	}
-}
-
 // With waiters everywhere each client has its turn, none twice before another
 // that waits.
 func TestEveryClientIsServedInTurn(t *testing.T) {
@@ -224,37 +161,6 @@ func TestEveryClientIsServedInTurn(t *testing.T) {
 			last[name] = i
 		}
 		w.wantUnused()
-	})
-}
-
-// A lease that is not renewed is not passed on: the next one would have only
-// what is left of its TTL.
-func TestLeaseWithoutRenewalIsNotPassedOn(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client(asynclock.WithRenewal(false))
-		l := lock(w, c, "key")
-		p := w.ask(w.Context(), c, "key")
-		w.pass(ttl / 2)
-		unlock(w, l)
-		wantTime(w, "trust deadline", p.has().Deadline(), time.Now().Add(trusted(ttl)))
-		w.wantCalls(asynclocktest.Renew.On("key"), 0)
-	})
-}
-
-// Nor is one whose trust is nearly over, though it was unlocked in time.
-func TestLeaseWithLittleTrustLeftIsNotPassedOn(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		l := lock(w, c, "key")
-		p := w.ask(w.Context(), c, "key")
-		stop := w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Refuse)
-		w.pass(time.Until(l.Deadline()) - 10*time.Millisecond)
-		stop()
-		unlock(w, l)
-		next := p.has()
-		if left := time.Until(next.Deadline()); left < ttl/2 {
-			w.Errorf("the next lease is trusted for %v, want a fresh one", left)
-		}
 	})
 }
 

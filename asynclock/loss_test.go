@@ -166,37 +166,6 @@ func TestCutOffHolderHasEndedBeforeTheNextBegins(t *testing.T) {
 	}
 }
 
-func TestStoreThatForgotTheKeyEndsTheLease(t *testing.T) {
-	story(t, func(w *world) {
-		l := lock(w, w.client(), "key")
-		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
-			w.Fatal(err)
-		}
-		w.pass(ttl/3 + ttl/30)
-		wantLost(w, l, asynclock.ErrExpired)
-		w.pass(ttl)
-		w.wantUnused()
-	})
-}
-
-func TestKeyInOtherHandsEndsTheLease(t *testing.T) {
-	story(t, func(w *world) {
-		l := lock(w, w.client(), "key")
-		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
-			w.Fatal(err)
-		}
-		theirs := lock(w, w.client(), "key")
-		w.pass(ttl/3 + ttl/30)
-		wantLost(w, l, asynclock.ErrStolen)
-		wantError(w, l.Unlock(w.Context()), asynclock.ErrStolen)
-		wantValid(w, theirs)
-		unlock(w, theirs)
-		w.wantUnused()
-	})
-}
-
 func TestForceUnlockEndsTheLeaseAtOnce(t *testing.T) {
 	story(t, func(w *world) {
 		holder, admin, waiter := w.client(), w.client(), w.client()
@@ -240,20 +209,6 @@ func TestLossIsFinal(t *testing.T) {
 		if again.Token() <= l.Token() {
 			w.Errorf("got token %d after %d, want a larger one", again.Token(), l.Token())
 		}
-	})
-}
-
-// The holder of a lost lease may be at work still. Its Unlock says that it has
-// noticed, and frees the key before the store's TTL.
-func TestUnlockAfterALossFreesTheKey(t *testing.T) {
-	story(t, func(w *world) {
-		holder, waiter := w.client(), w.client()
-		l := lock(w, holder, "key", asynclock.WithRenewal(false))
-		p := w.ask(w.Context(), waiter, "key")
-		<-l.Done()
-		p.waits()
-		wantError(w, l.Unlock(w.Context()), asynclock.ErrExpired)
-		unlock(w, p.has())
 	})
 }
 

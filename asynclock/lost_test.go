@@ -16,24 +16,6 @@ import (
 // The stories of this file are about messages, requests and replies that are
 // lost.
 
-func TestLostGrantMessageCostsAHeartbeat(t *testing.T) {
-	story(t, func(w *world) {
-		holder, waiter := w.client(), w.client()
-		held := lock(w, holder, "key")
-		p := w.ask(w.Context(), waiter, "key")
-		w.pass(heartbeat / 3)
-		w.store.NextEvent(asynclocktest.Kind(store.EventGrant), asynclocktest.Drop)
-		unlock(w, held)
-		released := time.Now()
-		l := p.get()
-		if late := p.at.Sub(released); late > heartbeat*12/10 {
-			w.Errorf("the key came after %v, want at most a heartbeat of %v and a fifth", late, heartbeat)
-		}
-		unlock(w, l)
-		w.wantUnused()
-	})
-}
-
 // A request whose reply is lost is sent again for the same owner, and has the
 // same answer.
 func TestLostReplyOfAcquireIsAskedForAgain(t *testing.T) {
@@ -175,26 +157,6 @@ func TestRepeatedReleaseDoesNotQueueAgain(t *testing.T) {
 	})
 }
 
-// An acquisition that is given up while its request is on its way is undone: the
-// request that comes after its own withdrawal finds itself gone.
-func TestCancelledAcquireCannotBeBroughtBackByItsLateRequest(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
-		defer cancel()
-		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(10*time.Second, 0))
-		_, err := c.Lock(ctx, "key")
-		wantError(w, err, context.DeadlineExceeded)
-		w.wait()
-		withdrawn := w.store.Calls(asynclocktest.Release.On("key"))
-		if len(withdrawn) != 1 || !withdrawn[0].Release.Uncertain {
-			w.Fatalf("got withdrawals %+v, want one that is uncertain", withdrawn)
-		}
-		w.pass(time.Minute)
-		w.wantUnused()
-	})
-}
-
 // W7: a granting reply for an acquisition that is over is given back at once,
 // also when the withdrawal that should have prevented it is lost.
 func TestLateGrantingReplyOfAFinishedAcquisitionIsGivenBack(t *testing.T) {
@@ -213,107 +175,6 @@ func TestLateGrantingReplyOfAFinishedAcquisitionIsGivenBack(t *testing.T) {
 			w.Fatal("the key is free before the reply, want the late request to have it")
 		}
 		w.pass(100 * time.Millisecond)
-		w.wantUnused()
-	})
-}
-
-// A request without an answer is remembered over the grant: when the holding is
-// given back, so that nothing of it comes back after that.
-func TestLateRequestOfAReleasedHolderTakesNothing(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(10*time.Second, 0))
-		unlock(w, lock(w, c, "key"))
-		w.pass(5 * time.Second)
-		w.wantUnused()
-		w.pass(10 * time.Second)
-		w.wantUnused()
-	})
-	for held, name := range map[time.Duration]string{
-		0:               "a heartbeat that is under way at the release",
-		2 * callTimeout: "a heartbeat that was given up before the release",
-	} {
-		scene(t, name, func(w *world) {
-			holder, waiter := w.client(), w.client()
-			theirs := lock(w, holder, "key")
-			p := w.ask(w.Context(), waiter, "key")
-			w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(10*time.Second, 0))
-			for w.calls(asynclocktest.Acquire.From(1)) < 2 {
-				w.pass(time.Millisecond)
-			}
-			unlock(w, theirs) // the message overtakes the heartbeat
-			l := p.has()
-			w.pass(held)
-			unlock(w, l)
-			w.pass(20 * time.Second)
-			w.wantUnused()
-		})
-	}
-}
-
-// The same holds for a lease that was lost: its Unlock ends all of it.
-func TestLateRequestOfALostLeaseTakesNothing(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(ttl+10*time.Second, 0))
-		l := lock(w, c, "key", asynclock.WithRenewal(false))
-		<-l.Done()
-		wantError(w, l.Unlock(w.Context()), asynclock.ErrExpired)
-		w.pass(15 * time.Second)
-		w.wantUnused()
-	})
-	scene(t, "for MaxHold", func(w *world) {
-		c := w.client()
-		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(10*time.Second, 0))
-		l := lock(w, c, "key", asynclock.WithMaxHold(time.Second), asynclock.WithMinHold(3*time.Second))
-		<-l.Done() // which gives the key back, after the time for which it is held back
-		wantError(w, l.Err(), asynclock.ErrMaxHold)
-		asked := w.store.Calls(asynclocktest.Acquire.On("key"))[0].At
-		w.pass(time.Until(asked.Add(10 * time.Second)))
-		w.wantUnused()
-	})
-	scene(t, "for a grant that was another", func(w *world) {
-		holder, waiter := w.client(), w.client()
-		held := lock(w, holder, "key")
-		// The first heartbeat is very late, the second is late.
-		p := w.ask(w.Context(), waiter, "key")
-		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(10*time.Second, 0))
-		var box asynclocktest.Mailbox
-		w.store.NextEvent(asynclocktest.AnyEvent, box.Keep)
-		for w.calls(asynclocktest.Acquire.From(1)) < 2 {
-			w.pass(time.Millisecond)
-		}
-		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(callTimeout/2, 0))
-		for w.calls(asynclocktest.Acquire.From(1)) < 3 {
-			w.pass(time.Millisecond)
-		}
-		unlock(w, held)
-		w.store.Every(asynclocktest.Renew.From(1), asynclocktest.Refuse)
-		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
-			w.Fatal(err)
-		}
-		box.Deliver(0)
-		l := p.has()
-		w.pass(callTimeout)
-		wantError(w, l.Err(), asynclock.ErrExpired)
-		w.pass(20 * time.Second)
-		w.wantUnused()
-	})
-}
-
-// An answer that refuses the request says nothing of an earlier one that is
-// still on its way, so that one is withdrawn.
-func TestLateRequestOfARefusedWaiterTakesNothing(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		held := lock(w, w.client(), "key")
-		queued := w.ask(w.Context(), w.client(), "key")
-		w.store.Next(asynclocktest.Acquire.From(0), asynclocktest.Slow(10*time.Second, 0))
-		_, err := c.Lock(w.Context(), "key", asynclock.WithQueueLimit(1))
-		wantError(w, err, asynclock.ErrQueueFull)
-		unlock(w, held)
-		unlock(w, queued.has())
-		w.pass(12 * time.Second)
 		w.wantUnused()
 	})
 }

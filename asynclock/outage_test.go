@@ -20,34 +20,6 @@ import (
 // second, and a fifth for the jitter.
 const soon = 300 * time.Millisecond
 
-// A waiter that was refused asks again soon, whatever its TTL, and although it has been refused for
-// long. After a failover its first request begins the grace.
-func TestWaiterFindsSoonThatAStoreIsBack(t *testing.T) {
-	for ttl, outage := range map[time.Duration]time.Duration{
-		asynclock.DefaultTTL: 4500 * time.Millisecond, 30 * time.Second: 9 * time.Second, time.Hour: 9 * time.Second,
-	} {
-		for what, n := range map[string]int{"one key": 1, "a hundred keys": 100} {
-			scene(t, what+", "+ttl.String(), func(w *world) {
-				c := w.client(asynclock.WithTTL(ttl))
-				stop := w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Refuse)
-				waiters := make([]*pending, n)
-				for i := range waiters {
-					waiters[i] = w.ask(w.Context(), c, fmt.Sprint("key ", i))
-				}
-				w.pass(outage)
-				stop()
-				back := time.Now()
-				for _, p := range waiters {
-					p.get()
-					if late := p.at.Sub(back); late > soon {
-						w.Errorf("got the key %v after the store was back, want at most %v", late, soon)
-					}
-				}
-			})
-		}
-	}
-}
-
 // A waiter in the store's queue finds it as soon, although its heartbeat is longer.
 func TestWaiterInTheQueueFindsSoonThatAStoreIsBack(t *testing.T) {
 	story(t, func(w *world) {
@@ -66,19 +38,6 @@ func TestWaiterInTheQueueFindsSoonThatAStoreIsBack(t *testing.T) {
 		p.waits()
 		unlock(w, held)
 		p.get()
-	})
-}
-
-// A store whose answers are lost may be slow, and more requests would keep it slow.
-func TestStoreWhoseAnswersAreLostIsNotHurried(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client(asynclock.WithTTL(time.Hour))
-		w.store.Every(asynclocktest.Acquire.Any, asynclocktest.LoseReply)
-		c.LockChan(w.Context(), "key")
-		w.pass(9 * time.Second)
-		if got := w.calls(asynclocktest.Acquire.Any); got > 10 {
-			w.Errorf("got %d requests in 9 seconds, want at most 10: the pauses double up to a heartbeat", got)
-		}
 	})
 }
 

@@ -23,36 +23,6 @@ func wantAround(tb testing.TB, what string, got, want time.Time) {
 	}
 }
 
-// A waiter gives up when it was promised to, however its requests fail, and
-// although one of them may be under way.
-func TestWaitingEndsWhenPatienceDoes(t *testing.T) {
-	for ttl, patience := range map[time.Duration]time.Duration{
-		asynclock.MinTTL: time.Second,
-		3 * time.Second:  time.Second,
-		15 * time.Second: 5 * time.Second,
-		30 * time.Second: 10 * time.Second,
-		time.Hour:        10 * time.Second,
-	} {
-		for name, fault := range map[string]asynclocktest.Fault{
-			"refusing": asynclocktest.Refuse, "hanging": asynclocktest.Hang, "silent": asynclocktest.Silence,
-		} {
-			scene(t, name+", "+ttl.String(), func(w *world) {
-				w.store.Every(asynclocktest.Acquire.Any, fault)
-				sent := time.Now()
-				c := w.client(asynclock.WithTTL(ttl))
-				p, future := w.ask(w.Context(), c, "key"), c.LockChan(w.Context(), "another")
-				p.wantEnd(asynclock.ErrUnreachable)
-				wantAround(w, "end of the wait", p.at, sent.Add(patience))
-				_, err := (<-future).Lease()
-				wantError(w, err, asynclock.ErrUnreachable)
-				wantAround(w, "end of the future", time.Now(), sent.Add(patience))
-				w.pass(2 * ttl)
-				w.wantUnused()
-			})
-		}
-	}
-}
-
 // A waiter of another client that was told to wait gives up in the same time
 // after the first request that failed.
 func TestPatienceCountsFromTheFirstRequestThatFails(t *testing.T) {
@@ -68,77 +38,11 @@ func TestPatienceCountsFromTheFirstRequestThatFails(t *testing.T) {
 	})
 }
 
-// A process that was stopped finds its request failed. It asks the store again
-// before it gives up.
-func TestPauseOfTheProcessIsNobodysPatience(t *testing.T) {
-	story(t, func(w *world) {
-		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Stuck(after(time.Hour), asynclocktest.Refuse))
-		unlock(w, lock(w, w.client(), "key"))
-		w.wantCalls(asynclocktest.Acquire.Any, 2)
-	})
-}
-
 // after returns a channel that is closed after d.
 func after(d time.Duration) <-chan struct{} {
 	c := make(chan struct{})
 	time.AfterFunc(d, func() { close(c) })
 	return c
-}
-
-// Each waiter of a client gives up when it would alone.
-func TestEachWaiterHasItsOwnPatience(t *testing.T) {
-	const short, long = 300 * time.Millisecond, 30 * time.Second // a second, ten seconds
-	for _, c := range []struct {
-		name  string
-		first time.Duration
-		then  time.Duration
-	}{{"the impatient one first", short, long}, {"the patient one first", long, short}, {"on the same terms", long, long}} {
-		for name, fault := range map[string]asynclocktest.Fault{"refusing": asynclocktest.Refuse, "hanging": asynclocktest.Hang} {
-			scene(t, c.name+", "+name, func(w *world) {
-				client := w.client()
-				stop := w.store.Every(asynclocktest.Acquire.Any, fault)
-				sent := time.Now()
-				waiters := map[time.Duration]*pending{
-					c.first: w.ask(w.Context(), client, "key", asynclock.WithTTL(c.first)),
-				}
-				second := w.ask(w.Context(), client, "key", asynclock.WithTTL(c.then))
-				if c.first != c.then {
-					waiters[c.then] = second
-					waiters[short].wantEnd(asynclock.ErrUnreachable)
-					wantAround(w, "end of the impatient one", waiters[short].at, sent.Add(time.Second))
-				}
-				w.pass(time.Until(sent.Add(5 * time.Second)))
-				waiters[long].waits()
-				stop()
-				unlock(w, waiters[long].get())
-				if c.first == c.then {
-					unlock(w, second.get())
-				}
-				w.pass(2 * long)
-				w.wantUnused()
-			})
-		}
-	}
-}
-
-// One that comes during an outage has its whole patience before it.
-func TestPatienceBeginsWithTheWaiter(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Hang)
-		sent := time.Now()
-		first := w.ask(w.Context(), c, "key")
-		w.pass(3500 * time.Millisecond)
-		came := time.Now()
-		second := w.ask(w.Context(), c, "key")
-		short := w.ask(w.Context(), c, "key", asynclock.WithTTL(asynclock.MinTTL))
-		short.wantEnd(asynclock.ErrUnreachable)
-		wantAround(w, "end of the impatient one", short.at, came.Add(time.Second))
-		first.wantEnd(asynclock.ErrUnreachable)
-		wantAround(w, "end of the first", first.at, sent.Add(patience))
-		second.wantEnd(asynclock.ErrUnreachable)
-		wantAround(w, "end of the second", second.at, came.Add(patience))
-	})
 }
 
 // A process that is stopped in the middle of an outage has not waited meanwhile.

@@ -3,8 +3,6 @@
 package asynclock_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
-	"github.com/asynclock/asynclock-go/store"
 )
 
 // A procession is waiters who hold a key one after the other, each for a while.
@@ -214,153 +211,4 @@ func TestWaitersOfOneClientMayAskForDifferentTerms(t *testing.T) {
 		}
 		w.wantUnused()
 	})
-}
-
-// A waiter that leaves a queue delays nobody.
-func TestLeavingTheQueue(t *testing.T) {
-	for leaves, name := range []string{"the first", "one in the middle", "the last"} {
-		for _, same := range []bool{true, false} {
-			scene(t, fmt.Sprintf("%s, same terms %v", name, same), func(w *world) {
-				holder, c := w.client(), w.client()
-				held := lock(w, holder, "key")
-				var waiting []*pending
-				var leave context.CancelFunc
-				for i := range 3 {
-					ctx, cancel := context.WithCancel(w.Context())
-					defer cancel()
-					if i == leaves {
-						leave = cancel
-					}
-					var options []asynclock.LockOption
-					if !same {
-						options = append(options, asynclock.WithDescription(fmt.Sprint(i)))
-					}
-					waiting = append(waiting, w.ask(ctx, c, "key", options...))
-				}
-				owner := w.store.Calls(asynclocktest.Acquire.From(1))[0].Owner
-				leave()
-				wantError(w, waiting[leaves].ended(), context.Canceled)
-				if got := w.inspect("key").Waiters; got != 1 {
-					w.Errorf("the store has %d waiters, want one", got)
-				}
-				w.pass(2 * heartbeat)
-				asked := w.store.Calls(asynclocktest.Acquire.From(1))
-				if kept := asked[len(asked)-1].Owner == owner; kept != (same || leaves != 0) {
-					w.Errorf("the place in the store was kept: got %v, want %v", kept, same || leaves != 0)
-				}
-				unlock(w, held)
-				for i, p := range waiting {
-					if i != leaves {
-						unlock(w, p.get())
-					}
-				}
-				w.wait()
-				w.wantUnused()
-			})
-		}
-	}
-}
-
-// The last one to leave takes the client out of the store's queue.
-func TestLeavingWithdrawsTheClient(t *testing.T) {
-	story(t, func(w *world) {
-		holder, leaver, stayer := w.client(), w.client(), w.client()
-		held := lock(w, holder, "key")
-		ctx, cancel := context.WithCancel(w.Context())
-		first, second := w.ask(ctx, leaver, "key"), w.ask(ctx, leaver, "key")
-		p := w.ask(w.Context(), stayer, "key")
-		cancel()
-		wantError(w, first.ended(), context.Canceled)
-		wantError(w, second.ended(), context.Canceled)
-		if got := w.inspect("key").Waiters; got != 1 {
-			w.Errorf("the store has %d waiters, want one", got)
-		}
-		unlock(w, held)
-		unlock(w, p.has())
-		w.wantUnused()
-	})
-}
-
-// An owner that the store says is gone is over; the waiter begins anew.
-func TestWaiterWhoseOwnerIsGoneBeginsAnew(t *testing.T) {
-	story(t, func(w *world) {
-		holder, waiter := w.client(), w.client()
-		held := lock(w, holder, "key")
-		p := w.ask(w.Context(), waiter, "key")
-		owner := w.store.Calls(asynclocktest.Acquire.From(1))[0].Owner
-		w.session().Release(w.Context(), []store.ReleaseRequest{{Key: "key", Owner: owner, Uncertain: true}})
-		w.pass(2 * heartbeat)
-		p.waits()
-		unlock(w, held)
-		unlock(w, p.has())
-		w.wantUnused()
-	})
-}
-
-// A store that says something final is believed, by everyone who waits.
-func TestFinalErrorOfTheStoreEndsTheWaiting(t *testing.T) {
-	for _, final := range []error{asynclock.ErrDenied, asynclock.ErrForeignData, errors.New("disk on fire")} {
-		scene(t, final.Error(), func(w *world) {
-			c := w.client()
-			w.store.Every(asynclocktest.Acquire.On("key"), func(context.Context, func()) error {
-				time.Sleep(10 * time.Millisecond)
-				return final
-			})
-			waiting := []*pending{w.ask(w.Context(), c, "key"), w.ask(w.Context(), c, "key")}
-			future := c.LockChan(w.Context(), "key")
-			w.pass(10 * time.Millisecond)
-			for _, p := range waiting {
-				wantError(w, p.ended(), final)
-			}
-			_, err := (<-future).Lease()
-			wantError(w, err, final)
-			_, err = c.TryLock(w.Context(), "key")
-			wantError(w, err, final)
-			wantOp(w, err, "try lock", "key")
-			if errors.Is(err, asynclock.ErrUnreachable) || errors.Is(err, asynclock.ErrHeld) {
-				w.Errorf("got error %v, want only what the store said", err)
-			}
-		})
-	}
-}
-
-// Waiters live through a short outage, and are told of a long one.
-func TestWaitingDuringAnOutage(t *testing.T) {
-	for _, fault := range []struct {
-		name  string
-		fault asynclocktest.Fault
-		tries int // of one who waits patience, at most
-	}{{"refusing", asynclocktest.Refuse, 30}, {"hanging", asynclocktest.Hang, 5}} {
-		scene(t, "short, "+fault.name, func(w *world) {
-			holder, waiter := w.client(asynclock.WithTTL(time.Minute)), w.client(asynclock.WithTTL(time.Minute))
-			held := lock(w, holder, "key")
-			p := w.ask(w.Context(), waiter, "key")
-			stop := w.store.Every(asynclocktest.Any, fault.fault)
-			w.pass(patience)
-			stop()
-			p.waits()
-			w.pass(30 * time.Second)
-			unlock(w, held)
-			unlock(w, p.get())
-			w.wantUnused()
-		})
-		scene(t, "long, "+fault.name, func(w *world) {
-			c := w.client()
-			w.store.Every(asynclocktest.Any, fault.fault)
-			before := time.Now()
-			_, err := c.Lock(w.Context(), "key")
-			took := time.Since(before)
-			wantError(w, err, asynclock.ErrUnreachable)
-			wantOp(w, err, "lock", "key")
-			if errors.Is(err, context.DeadlineExceeded) {
-				w.Errorf("got %v, whose context has not ended", err)
-			}
-			if took < patience || took > 2*patience+callTimeout {
-				w.Errorf("gave up after %v, want some time after %v", took, patience)
-			}
-			if tried := w.calls(asynclocktest.Acquire.Any); tried > fault.tries {
-				w.Errorf("tried %d times in %v, want at most %d: ever less often", tried, took, fault.tries)
-			}
-		})
-	}
 }

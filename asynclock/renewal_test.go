@@ -54,53 +54,6 @@ func TestRenewalsComeInBatches(t *testing.T) {
 	})
 }
 
-// A renewal is trusted from the moment it was sent, like everything else.
-func TestRenewalIsTrustedFromItsSending(t *testing.T) {
-	story(t, func(w *world) {
-		l := lock(w, w.client(), "key")
-		w.store.Next(asynclocktest.Renew.On("key"), asynclocktest.Slow(400*time.Millisecond, 400*time.Millisecond))
-		w.pass(ttl / 2)
-		sent := w.store.Calls(asynclocktest.Renew.On("key"))[0].At
-		wantTime(w, "trust deadline", l.Deadline(), sent.Add(trusted(ttl)))
-	})
-}
-
-// One failed renewal is no loss: it is tried again, ever less often, as long as
-// the lease is trusted.
-func TestFailedRenewalIsTriedAgain(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		l := lock(w, c, "key")
-		stop := w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Refuse)
-		w.pass(ttl * 8 / 10)
-		wantValid(w, l)
-		tried := w.store.Calls(asynclocktest.Renew.On("key"))
-		if n := len(tried); n < 10 || n > 40 {
-			w.Errorf("tried %d times from a third of the TTL to most of it, want some 20", n)
-		}
-		wait := 50 * time.Millisecond
-		// The time slept is the machine's, also in a bubble. That it was some
-		// microseconds, as a busy machine's clocks may say, is learnt of meanwhile.
-		const slept = time.Millisecond
-		for i := range tried[1:] {
-			gap := tried[i+1].At.Sub(tried[i].At)
-			if gap < wait*8/10-slept || gap > wait*12/10+slept {
-				w.Errorf("try %d came %v after the one before, want %v give or take a fifth", i+1, gap, wait)
-			}
-			wait = min(2*wait, ttl/30)
-		}
-		stop()
-		w.pass(ttl / 30 * 2)
-		l2 := lock(w, c, "another") // whatever it was, it was not us
-		wantValid(w, l)
-		if left := w.inspect("key").Remaining; left < ttl/2 {
-			w.Errorf("the store has %v of the TTL left, want it renewed", left)
-		}
-		unlock(w, l)
-		unlock(w, l2)
-	})
-}
-
 // A renewal that hangs, and does not even return when its context ends, keeps
 // the trust deadline from nothing: the lease ends before the store's TTL.
 func TestHungRenewalThatIgnoresItsContextEndsTheLeaseInTime(t *testing.T) {
@@ -120,29 +73,6 @@ func TestHungRenewalThatIgnoresItsContextEndsTheLeaseInTime(t *testing.T) {
 		if margin := p.at.Sub(ended); margin < ttl/10 {
 			w.Errorf("the next lease began %v after the end of this one, want at least %v", margin, ttl/10)
 		}
-	})
-}
-
-// The answer to a renewal that comes after the trust deadline changes nothing,
-// even where the watchdog has not ended the lease yet.
-func TestRenewalAnsweredAfterTheTrustDeadlineRevivesNothing(t *testing.T) {
-	story(t, func(w *world) {
-		c, brake := w.braked()
-		l := lock(w, c, "key")
-		goOn := brake.pull(w)
-		answered := make(chan error, 1)
-		w.store.Next(asynclocktest.Renew.On("key"), func(_ context.Context, carry func()) error {
-			carry()
-			time.Sleep(time.Until(l.Deadline()))
-			return nil
-		})
-		go func() { answered <- l.Renew(w.Context(), ttl) }()
-		err := <-answered
-		wantError(w, err, asynclock.ErrLost)
-		wantError(w, l.Err(), asynclock.ErrLost)
-		goOn()
-		w.wait()
-		wantError(w, l.Err(), asynclock.ErrLost)
 	})
 }
 
@@ -214,22 +144,6 @@ func TestRenewByHandExtendsTheLease(t *testing.T) {
 		wantValid(w, l)
 		w.pass(time.Second)
 		wantError(w, l.Err(), asynclock.ErrExpired)
-	})
-}
-
-func TestRenewByHandNeverShortens(t *testing.T) {
-	story(t, func(w *world) {
-		l := lock(w, w.client(), "key")
-		before := l.Deadline()
-		if err := l.Renew(w.Context(), asynclock.MinTTL); err != nil {
-			w.Fatal(err)
-		}
-		wantTime(w, "trust deadline", l.Deadline(), before)
-		if left := w.inspect("key").Remaining; left != ttl {
-			w.Errorf("the store has %v of the TTL left, want %v", left, ttl)
-		}
-		w.pass(10 * ttl) // the watchdog's renewals go on as before
-		wantValid(w, l)
 	})
 }
 

@@ -124,36 +124,6 @@ func TestReadersBehindAWriterThatIsGone(t *testing.T) {
 	}
 }
 
-// The message that grants a reader its share is lost. The next heartbeat finds the share, and the same request sets
-// its whole TTL. The others that were granted in the same step don't wait.
-func TestALostGrantOfAReaderCostsAHeartbeat(t *testing.T) {
-	story(t, func(w *world) {
-		held := lock(w, w.client(), "key")
-		var readers []*pending
-		for _, name := range []string{"first", "late", "last"} {
-			readers = append(readers, w.askBy(w.Context(), w.client(asynclock.WithDescription(name)).RLock, "key"))
-		}
-		w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(2), asynclocktest.Drop)
-		granted := time.Now()
-		unlock(w, held)
-		first, last := readers[0].has(), readers[2].has()
-		readers[1].waits()
-		l := readers[1].get()
-		if took := readers[1].at.Sub(granted); took > nextHeartbeat {
-			w.Errorf("the reader whose message was lost: came after %v, want %v at most", took, nextHeartbeat)
-		}
-		if l.Token() != first.Token() || l.Token() != last.Token() {
-			w.Errorf("tokens: got %d, want that of the other readers, %d and %d", l.Token(), first.Token(), last.Token())
-		}
-		if !l.Valid(trusted(ttl) - time.Millisecond) {
-			w.Error("the lease that a heartbeat has found is not trusted for the whole TTL")
-		}
-		if left := w.remains("late"); left != ttl {
-			w.Errorf("TTL in the store of the one that has just asked: got %v, want %v", left, ttl)
-		}
-	})
-}
-
 // A reader that is not told of a ForceUnlock learns of it by its next renewal.
 func TestReadersThatAreNotToldOfForce(t *testing.T) {
 	for _, c := range []struct {

@@ -175,28 +175,3 @@ func TestCloseWaitsForEachReader(t *testing.T) {
 		w.wantUnused()
 	})
 }
-
-// The store keeps the key for a reader with a maximum hold only a little longer than that, whichever renewal was the
-// last before it.
-func TestAReadersMaximumHoldBoundsItsTTL(t *testing.T) {
-	for bound := 50 * time.Second; bound < time.Minute; bound += 2 * time.Second {
-		scene(t, bound.String(), func(w *world) {
-			const ttl = 30 * time.Second
-			ours := w.client(asynclock.WithTTL(ttl))
-			usual := rlock(w, ours, "key")
-			start := time.Now()
-			bounded := rlock(w, ours, "key", asynclock.WithMaxHold(bound))
-			writer := w.ask(w.Context(), w.client(), "key")
-			w.pass(bound - time.Millisecond)
-			wantValid(w, bounded)
-			unlock(w, usual)
-			w.pass(time.Millisecond)
-			wantLost(w, bounded, asynclock.ErrMaxHold)
-			writer.waits()
-			unlock(w, writer.get()) // although nobody has unlocked it
-			if after := writer.at.Sub(start) - bound; after > ttl/5 {
-				w.Errorf("a writer behind a reader with a maximum hold of %v: came %v after that, want %v at most", bound, after, ttl/5)
-			}
-		})
-	}
-}

@@ -27,21 +27,6 @@ func (w *world) try(ctx context.Context, c *asynclock.Client) *pending {
 	return p
 }
 
-func TestTryLockBesideARequestThatIsGranted(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client(asynclock.WithDescription("this client"))
-		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Slow(callTimeout/4, callTimeout/4))
-		first, second := w.ask(w.Context(), c, "key"), w.try(w.Context(), c)
-		second.waits()
-		w.pass(callTimeout / 2)
-		l := first.has()
-		wantHeld(w, second.ended(), asynclock.HeldError{
-			Key: "key", Holder: "this client", Token: l.Token(), Remaining: time.Until(l.Deadline()),
-		})
-		w.wantCalls(asynclocktest.Acquire.Any, 1)
-	})
-}
-
 func TestTryLockBesideARequestThatIsRefused(t *testing.T) {
 	held := func(w *world) *asynclock.Lease {
 		return lock(w, w.client(), "key", asynclock.WithDescription("the holder"))
@@ -82,24 +67,6 @@ func TestTryLockBesideARequestThatIsRefused(t *testing.T) {
 		wantError(w, first.ended(), asynclock.ErrQueueFull)
 		wantError(w, second.ended(), asynclock.ErrHeld)
 	})
-}
-
-// A store that is silent towards the first is so towards both.
-func TestTryLockBesideARequestWithoutAnAnswer(t *testing.T) {
-	for name, fault := range map[string]asynclocktest.Fault{"hanging": asynclocktest.Hang, "silent": asynclocktest.Silence} {
-		scene(t, name, func(w *world) {
-			c := w.client()
-			w.store.Every(asynclocktest.Acquire.Any, fault)
-			sent := time.Now()
-			w.ask(w.Context(), c, "key")
-			p := w.try(w.Context(), c)
-			p.wantEnd(asynclock.ErrUnreachable)
-			wantAround(w, "end", p.at, sent.Add(callTimeout))
-			if errors.Is(p.err, asynclock.ErrHeld) {
-				w.Errorf("got error %v, want none about a holder", p.err)
-			}
-		})
-	}
 }
 
 // That the first caller's context ends says nothing of the key: the TryLock
@@ -173,32 +140,6 @@ func TestTryLockBesideARequestEndsWithTheClient(t *testing.T) {
 		p := w.try(w.Context(), c)
 		abandon(c)
 		wantError(w, p.ended(), asynclock.ErrClosed)
-	})
-}
-
-// In the grace nobody holds, as far as the store knows, though it says "wait".
-func TestTryLockBesideAWaiterInTheGrace(t *testing.T) {
-	const grace = 10 * time.Second
-	story(t, func(w *world) {
-		c := w.clientOf(graceful(w.store, grace))
-		held := lock(w, w.client(), "key") // a holder that the server has forgotten
-		w.store.Next(asynclocktest.Acquire.From(0), asynclocktest.Slow(0, callTimeout/2))
-		p := w.ask(w.Context(), c, "key")
-		beside := w.try(w.Context(), c)
-		w.pass(callTimeout / 2)
-		for when, err := range map[string]error{"beside": beside.ended(), "behind": w.try(w.Context(), c).ended()} {
-			var e *asynclock.GraceError
-			if wantError(w, err, asynclock.ErrGrace); !errors.As(err, &e) || e.Remaining != grace || errors.Is(err, asynclock.ErrHeld) {
-				w.Errorf("%s: got %v, want a GraceError of %v", when, err, grace)
-			}
-		}
-		w.pass(time.Second)
-		var e *asynclock.GraceError
-		if err := w.try(w.Context(), c).ended(); !errors.As(err, &e) || e.Remaining > grace || e.Remaining < grace-2*heartbeat {
-			w.Errorf("later: got %v, want a GraceError of less than %v", err, grace)
-		}
-		unlock(w, held)
-		unlock(w, p.get())
 	})
 }
 

@@ -75,22 +75,6 @@ func TestTryLockSaysWhoHoldsTheKey(t *testing.T) {
 	})
 }
 
-// A TryLock that asks twice, because the holder may only retain the key, queues
-// neither time.
-func TestTryLockQueuesNeitherTime(t *testing.T) {
-	story(t, func(w *world) {
-		held := lock(w, w.client(asynclock.WithRetention(ttl)), "key")
-		_, err := w.client().TryLock(w.Context(), "key")
-		wantError(w, err, asynclock.ErrHeld)
-		w.wantCalls(asynclocktest.Acquire.From(1), 2)
-		if got := w.inspect("key").Waiters; got != 0 {
-			w.Errorf("the store has %d waiters, want none", got)
-		}
-		unlock(w, held)
-		w.wait()
-	})
-}
-
 // That the store can't be asked is never told as contention.
 func TestTryLockTellsAnOutageFromContention(t *testing.T) {
 	for _, c := range []struct {
@@ -209,41 +193,5 @@ func TestLockDoesNotGetTheAnswerOfATryLock(t *testing.T) {
 		p.waits()
 		unlock(w, held)
 		unlock(w, p.has())
-	})
-}
-
-// That another's context has ended says nothing of the store, and is nobody else's
-// error: not of who waits on, and not of who tries.
-func TestCancelledRequestIsNobodyElsesFailure(t *testing.T) {
-	scene(t, "not of a silent store", func(w *world) {
-		c := w.client()
-		w.store.Every(asynclocktest.Acquire.On("key"), asynclocktest.Hang)
-		ctx, cancel := context.WithCancel(w.Context())
-		first, second := w.ask(ctx, c, "key"), w.ask(w.Context(), c, "key")
-		w.pass(callTimeout / 2)
-		cancel()
-		wantError(w, first.ended(), context.Canceled)
-		sent := time.Now() // the second one's own request, by now
-		_, err := c.TryLock(w.Context(), "key")
-		wantError(w, err, asynclock.ErrUnreachable)
-		if errors.Is(err, context.Canceled) || errors.Is(err, asynclock.ErrHeld) {
-			w.Errorf("got error %v, want one that speaks of the store", err)
-		}
-		w.pass(time.Until(sent.Add(patience)) - time.Nanosecond)
-		second.waits()
-		<-second.done
-		wantError(w, second.err, asynclock.ErrUnreachable)
-		if errors.Is(second.err, context.Canceled) {
-			w.Errorf("got error %v, which is another's", second.err)
-		}
-	})
-	scene(t, "and the next one asks at once", func(w *world) {
-		c := w.client()
-		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Hang)
-		ctx, cancel := context.WithCancel(w.Context())
-		first, second := w.ask(ctx, c, "key"), w.ask(w.Context(), c, "key")
-		cancel()
-		wantError(w, first.ended(), context.Canceled)
-		unlock(w, second.has())
 	})
 }

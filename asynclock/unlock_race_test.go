@@ -38,43 +38,6 @@ func (w *world) grantedDuringAHeartbeat(there, back time.Duration, options ...as
 	return p.has()
 }
 
-// A heartbeat that was under way when the grant message came is answered
-// "granted" after a short critical section has ended. That is no reason to
-// withdraw: the release that is on its way says more.
-func TestHeartbeatAnsweredAfterTheUnlockUndoesNoMinHold(t *testing.T) {
-	story(t, func(w *world) {
-		l := w.grantedDuringAHeartbeat(200*time.Millisecond, 300*time.Millisecond, asynclock.WithMinHold(time.Hour))
-		w.pass(250 * time.Millisecond)
-		w.store.Next(asynclocktest.Release.From(1), asynclocktest.Slow(400*time.Millisecond, 0))
-		unlock(w, l)
-		w.pass(time.Second)
-		_, err := w.client().TryLock(w.Context(), "key")
-		wantError(w, err, asynclock.ErrHeld)
-	})
-}
-
-// Nor does it free the key of a lease that was lost: its holder may be at work.
-func TestHeartbeatAnsweredAfterALossFreesNothing(t *testing.T) {
-	story(t, func(w *world) {
-		w.store.Every(asynclocktest.Renew.From(1), asynclocktest.Refuse)
-		held := lock(w, w.client(), "key")
-		p := w.ask(w.Context(), w.client(), "key")
-		// The first heartbeat is lost, so that the next one has the time to be slow.
-		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Hang, asynclocktest.Slow(callTimeout/10, callTimeout*9/5))
-		for w.calls(asynclocktest.Acquire.From(1)) < 3 {
-			w.pass(time.Millisecond)
-		}
-		unlock(w, held)
-		l := p.has()
-		<-l.Done()
-		before := w.calls(asynclocktest.Release.From(1))
-		w.pass(grantTTL)
-		if got := w.calls(asynclocktest.Release.From(1)) - before; got != 0 {
-			w.Errorf("the key was given back %d times before its holder had unlocked, want never", got)
-		}
-	})
-}
-
 // So a release that finds nothing is a loss, also while such a heartbeat is under way.
 func TestLossIsToldDuringAHeartbeat(t *testing.T) {
 	story(t, func(w *world) {
