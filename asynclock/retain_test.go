@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // bound is for how long keys are retained in these stories, much longer than a
@@ -37,12 +38,6 @@ func (w *world) wantRetained(want bool) {
 	if got := w.inspect("key").Held; got != want {
 		w.Errorf("the store has the key held: %v, want %v", got, want)
 	}
-}
-
-// scene is a story among others of a test.
-func scene(t *testing.T, name string, tell func(w *world)) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) { story(t, tell) })
 }
 
 // wantAsked fails the story unless the store was asked for the key so often.
@@ -338,4 +333,111 @@ func TestRetainedKeyStillPassesInTheClient(t *testing.T) {
 		w.wantAsked(1)
 		w.wantRetained(true)
 	})
+}
+
+// While messages don't come through, or may have been lost, nothing is retained.
+func TestNothingIsRetainedUnheard(t *testing.T) {
+	for name, kind := range map[string]store.EventKind{"deaf": store.EventDisconnected, "gap": store.EventResync} {
+		silence := store.Event{Kind: kind}
+		scene(t, name+", while it is retained", func(w *world) {
+			w.retained(w.retainer())
+			w.store.Tell(0, silence)
+			w.wait()
+			w.wantUnused()
+		})
+		scene(t, name+", while it is held", func(w *world) {
+			c := w.retainer()
+			l := lock(w, c, "key")
+			w.store.Tell(0, silence)
+			unlock(w, l)
+			w.wantUnused()
+			w.retained(c)
+		})
+		scene(t, name+", while it is asked for", func(w *world) {
+			c := w.retainer()
+			w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(time.Millisecond, time.Millisecond))
+			p := w.ask(w.Context(), c, "key")
+			w.store.Tell(0, silence)
+			unlock(w, p.get())
+			w.wait()
+			w.wantUnused()
+		})
+	}
+}
+
+// Silence in one lane is no reason to give back the keys of another.
+func TestSilenceMayBeOfOneLane(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.clientOf(lanes(w.store), asynclock.WithRetention(bound))
+		unlock(w, lock(w, c, "key"))
+		w.store.Tell(0, store.Event{Kind: store.EventResync, OneLane: true, Lane: 'a'})
+		w.store.Tell(0, store.Event{Kind: store.EventDisconnected, OneLane: true, Lane: 'a'})
+		w.wantRetained(true)
+		w.store.Tell(0, store.Event{Kind: store.EventDisconnected, OneLane: true, Lane: 'k'})
+		w.wantRetained(false)
+	})
+}
+
+// A key that nobody held delays Close by at most its grace if the store is gone. A key that was
+// just unlocked would delay it for the TTL.
+func TestCloseDoesNotWaitForWhatIsRetained(t *testing.T) {
+	const most = 3 * time.Second // a grace each for the releases, the goroutines and the session
+	for name, ttl := range map[string]time.Duration{"default TTL": ttl, "long TTL": time.Hour} {
+		scene(t, name, func(w *world) {
+			c := w.retainer(asynclock.WithTTL(ttl))
+			w.retained(c)
+			w.store.Every(asynclocktest.Any, asynclocktest.Hang)
+			wantCloses(w, c, most)
+		})
+		scene(t, name+", given back before", func(w *world) {
+			c := w.retainer(asynclock.WithTTL(ttl))
+			w.retained(c)
+			w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
+			w.store.Tell(0, store.Event{Kind: store.EventDisconnected})
+			w.pass(ttl / 3)
+			wantCloses(w, c, most)
+		})
+	}
+	scene(t, "but as long as the store needs", func(w *world) {
+		c := w.retainer()
+		w.retained(c)
+		w.store.Every(asynclocktest.Release.On("key"), asynclocktest.Slow(0, time.Second/2))
+		wantCloses(w, c, time.Second/2)
+		w.wantUnused()
+	})
+}
+
+// Nor does what was unlocked, or nobody waits for any more.
+func TestCloseDoesNotWaitForReleasesThatAreRefused(t *testing.T) {
+	const most = 3 * time.Second
+	for name, ttl := range map[string]time.Duration{"default TTL": ttl, "longest TTL": asynclock.MaxTTL} {
+		scene(t, name+", unlocked", func(w *world) {
+			c := w.client(asynclock.WithTTL(ttl))
+			l := lock(w, c, "key")
+			w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
+			answer := l.UnlockChan(w.Context())
+			wantCloses(w, c, most)
+			wantError(w, <-answer, asynclock.ErrOutcomeUnknown, asynclock.ErrClosed)
+		})
+		scene(t, name+", cancelled", func(w *world) {
+			c := w.client(asynclock.WithTTL(ttl))
+			w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
+			ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := c.Lock(ctx, "key")
+			wantError(w, err, context.DeadlineExceeded)
+			wantCloses(w, c, most)
+		})
+	}
+}
+
+func wantCloses(w *world, c *asynclock.Client, most time.Duration) {
+	w.Helper()
+	start := time.Now()
+	if err := c.Close(context.Background()); err != nil {
+		w.Logf("Close: %v", err)
+	}
+	if took := time.Since(start); took > most {
+		w.Errorf("Close took %v, want at most %v", took, most)
+	}
 }

@@ -5,12 +5,15 @@ package asynclock_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 func TestUnlockGivesTheKeyToTheNext(t *testing.T) {
@@ -305,5 +308,92 @@ func testCopyOfALease(t *testing.T, detects bool) {
 		}
 		unlock(w, l) // again
 		w.wantUnused()
+	})
+}
+
+// An Unlock that finds the key lost says what the store knows of the reason, and
+// so does the log.
+func TestUnlockSaysWhyTheLeaseWasLost(t *testing.T) {
+	scene(t, "nobody has it", func(w *world) {
+		var log notebook
+		l := lock(w, w.client(log.option(slog.LevelWarn)), "key")
+		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
+			w.Fatal(err)
+		}
+		wantError(w, l.Unlock(w.Context()), asynclock.ErrExpired)
+		w.wait()
+		log.wantLine(w, "level=WARN", "lost", "key=key", "expired")
+	})
+	scene(t, "another has it", func(w *world) {
+		var log notebook
+		l, other := lock(w, w.client(log.option(slog.LevelWarn)), "key"), w.client()
+		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
+			w.Fatal(err)
+		}
+		theirs := lock(w, other, "key")
+		wantError(w, l.Unlock(w.Context()), asynclock.ErrStolen)
+		w.wait()
+		log.wantLine(w, "level=WARN", "lost", "key=key", "another owner")
+		wantValid(w, theirs)
+	})
+	odd := errors.New("the session moved")
+	for name, c := range map[string]struct {
+		cause error
+		wants []error
+		text  string
+	}{
+		"the store does not know":         {nil, []error{asynclock.ErrLost}, "until the unlock"},
+		"the cause is of an unknown kind": {odd, []error{asynclock.ErrLost, odd}, "the session moved"},
+	} {
+		scene(t, name, func(w *world) {
+			oblivious := altered{Store: w.store, released: func(r *store.ReleaseReply) { *r = store.ReleaseReply{Cause: c.cause} }}
+			err := lock(w, w.clientOf(oblivious), "key").Unlock(w.Context())
+			wantError(w, err, c.wants...)
+			if !strings.Contains(err.Error(), c.text) {
+				w.Errorf("got error %q, want it to say %q", err, c.text)
+			}
+		})
+	}
+}
+
+// A release that takes its time may find that the TTL has ended meanwhile. The
+// lease was trusted when it was unlocked, so the work was covered and nothing
+// was lost.
+func TestReleaseThatArrivesAfterTheTTLIsNoLoss(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key", asynclock.WithMaxHold(asynclock.MinTTL))
+		w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(callTimeout/2, 0))
+		if err := l.Unlock(w.Context()); err != nil {
+			w.Errorf("got error %v, want none", err)
+		}
+		w.wantUnused()
+	})
+}
+
+// grantedDuringAHeartbeat returns a lease that the second client was granted by
+// message while its heartbeat was under way, which takes so long there and back.
+func (w *world) grantedDuringAHeartbeat(there, back time.Duration, options ...asynclock.LockOption) *asynclock.Lease {
+	w.Helper()
+	held := lock(w, w.client(), "key")
+	p := w.ask(w.Context(), w.client(), "key", options...)
+	w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(there, back))
+	for w.calls(asynclocktest.Acquire.From(1)) < 2 {
+		w.pass(time.Millisecond)
+	}
+	unlock(w, held)
+	return p.has()
+}
+
+// So a release that finds nothing is a loss, also while such a heartbeat is under way.
+func TestLossIsToldDuringAHeartbeat(t *testing.T) {
+	story(t, func(w *world) {
+		l := w.grantedDuringAHeartbeat(0, 200*time.Millisecond)
+		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
+			w.Fatal(err)
+		}
+		wantError(w, l.Unlock(w.Context()), asynclock.ErrLost)
 	})
 }
