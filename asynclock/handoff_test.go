@@ -55,31 +55,6 @@ func TestKeyPassesInTheClientWithoutTheStore(t *testing.T) {
 	})
 }
 
-// While someone waits elsewhere, a client passes the key on so often and no
-// more, and then it is the other's turn.
-func TestHandoffsAreBoundedByTheirNumber(t *testing.T) {
-	story(t, func(w *world) {
-		here, there := w.client(), w.client()
-		held := lock(w, here, "key")
-		p := w.procession()
-		for range 3 * (cohortHandoffs + 1) {
-			p.join("here", here, 0)
-		}
-		for range cohortHandoffs + 2 {
-			p.join("there", there, 0)
-		}
-		unlock(w, held)
-		// The lease that was held counts for the first turn; in the last one nobody
-		// waits elsewhere.
-		want := fmt.Sprintf("here %d, there %d, here %d, there 1, here %d",
-			cohortHandoffs, cohortHandoffs+1, cohortHandoffs+1, cohortHandoffs+2)
-		if got := turns(p.wait()); got != want {
-			w.Errorf("served %s; want %s", got, want)
-		}
-		w.wantUnused()
-	})
-}
-
 // slowHold is how long each of a slow procession holds the key.
 const slowHold = 3 * time.Millisecond
 
@@ -322,54 +297,4 @@ func TestKeyDoesNotPassWithoutAToken(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Renewals and the release tell the store which token was used last.
-func TestLastTokenIsWrittenBack(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		leases := chain(w, c, 5)
-		last := leases[4]
-		w.pass(ttl / 2)
-		renewals := w.store.Calls(asynclocktest.Renew.On("key"))
-		if got := renewals[len(renewals)-1].Renew.Token; got != last.Token() {
-			w.Errorf("the last renewal told token %d, want %d", got, last.Token())
-		}
-		if got := w.inspect("key").Token; got != last.Token() {
-			w.Errorf("the store has token %d, want %d", got, last.Token())
-		}
-		unlock(w, last)
-		if got := w.store.Calls(asynclocktest.Release.On("key"))[0].Release.Token; got != last.Token() {
-			w.Errorf("the release told token %d, want %d", got, last.Token())
-		}
-	})
-	scene(t, "after a loss", func(w *world) {
-		leases := chain(w, w.client(asynclock.WithMaxHold(time.Minute)), 5)
-		<-leases[4].Done()
-		wantError(w, leases[4].Unlock(w.Context()), asynclock.ErrMaxHold)
-		w.wait()
-		released := w.store.Calls(asynclocktest.Release.On("key"))
-		if len(released) != 1 || released[0].Release.Token != leases[4].Token() {
-			w.Errorf("got releases %+v, want one with token %d", released, leases[4].Token())
-		}
-	})
-}
-
-// Where the store has no tokens there are none, also after a handoff.
-func TestNoTokensWhereTheStoreHasNone(t *testing.T) {
-	story(t, func(w *world) {
-		w.store.Regrant(func(g *store.Grant) { *g = store.Grant{} })
-		c := w.client()
-		leases := chain(w, c, 5)
-		for _, l := range leases {
-			if l.Token() != 0 {
-				w.Errorf("got token %d, want none", l.Token())
-			}
-		}
-		w.pass(ttl)
-		wantValid(w, leases[4])
-		w.wantCalls(asynclocktest.Release.On("key"), 0) // it passes without tokens as well
-		unlock(w, leases[4])
-		w.wantUnused()
-	})
 }

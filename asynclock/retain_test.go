@@ -101,25 +101,6 @@ func lock2(ctx context.Context, w *world, c *asynclock.Client) *asynclock.Lease 
 	return l
 }
 
-// Without the option nothing is retained.
-func TestNothingIsRetainedUnasked(t *testing.T) {
-	scene(t, "by default", func(w *world) {
-		c := w.client()
-		unlock(w, lock(w, c, "key"))
-		w.wantUnused()
-		w.retained(c, asynclock.WithRetention(bound)) // for this call
-	})
-	scene(t, "but not for this call", func(w *world) {
-		unlock(w, lock(w, w.retainer(), "key", asynclock.WithRetention(0)))
-		w.wantUnused()
-	})
-	scene(t, "by a store that promises too much", func(w *world) {
-		c := w.clientOf(promising(w.store, true, true))
-		unlock(w, lock(w, c, "key"))
-		w.wantCalls(asynclocktest.Release.On("key"), 1)
-	})
-}
-
 // A retained key is renewed like a held one, until its time is over, which each
 // taking sets anew. The release tells the last token.
 func TestRetainedKeyIsGivenBackAfterItsBound(t *testing.T) {
@@ -295,27 +276,6 @@ func TestMaxHoldCountsFromEachTaking(t *testing.T) {
 				w.Errorf("a renewal asked for a TTL of %v, want no more than the maximum hold and a fifth", got)
 			}
 		}
-	})
-}
-
-// A key is given back if it is not renewed, or has little trust left.
-func TestWhatCannotBeTakenAgainIsNotRetained(t *testing.T) {
-	scene(t, "not renewed", func(w *world) {
-		unlock(w, lock(w, w.retainer(asynclock.WithRenewal(false)), "key"))
-		w.wantUnused()
-	})
-	scene(t, "too short", func(w *world) {
-		unlock(w, lock(w, w.retainer(asynclock.WithMaxHold(asynclock.MinTTL)), "key"))
-		w.wantUnused()
-	})
-	scene(t, "out of reach", func(w *world) {
-		c := w.retainer()
-		l := lock(w, c, "key")
-		stop := w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Refuse)
-		w.pass(ttl / 2)
-		stop()
-		unlock(w, l)
-		w.wantUnused()
 	})
 }
 

@@ -133,48 +133,6 @@ func TestTryLockWhoseMessageIsLostFails(t *testing.T) {
 	})
 }
 
-// A key that others requested while it was held is not retained, even if nobody waits any more.
-func TestKeyThatOthersWantIsNotRetained(t *testing.T) {
-	for name, want := range map[string]func(*world, *asynclock.Client){
-		"by TryLock": func(w *world, c *asynclock.Client) {
-			_, err := c.TryLock(w.Context(), "key")
-			wantError(w, err, asynclock.ErrHeld)
-		},
-		"by Lock": func(w *world, c *asynclock.Client) {
-			ctx, cancel := context.WithCancel(w.Context())
-			p := w.ask(ctx, c, "key")
-			cancel()
-			wantError(w, p.ended(), context.Canceled)
-		},
-	} {
-		scene(t, name, func(w *world) {
-			here, there := w.retainer(), w.client()
-			w.retained(here)
-			l := lock(w, here, "key")
-			want(w, there)
-			w.wait()
-			unlock(w, l)
-			w.wantUnused()
-			w.retained(here) // now nobody does
-		})
-	}
-}
-
-// Nor is a key that was granted with others behind it in the queue.
-func TestKeyThatOthersWaitForIsNotRetained(t *testing.T) {
-	story(t, func(w *world) {
-		w.store.EveryEvent(wanted, asynclocktest.Drop)
-		w.store.EveryEvent(contended, asynclocktest.Drop)
-		first, second, third := w.client(), w.retainer(), w.client()
-		l := lock(w, first, "key")
-		p := w.ask(w.Context(), second, "key")
-		q := w.ask(w.Context(), third, "key")
-		unlock(w, l)
-		unlock(w, p.has())
-		unlock(w, q.has())
-	})
-}
-
 // A waiter gets the key after the next unlock, however busy the holder's client is.
 func TestRetentionStarvesNobody(t *testing.T) {
 	story(t, func(w *world) {

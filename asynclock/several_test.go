@@ -414,7 +414,7 @@ func TestWhatLockAllGivesBackIsFreeWhenItReturns(t *testing.T) {
 	})
 }
 
-// But a store that does not confirm the release keeps nobody for long.
+// A store that does not confirm the release keeps nobody for long.
 func TestLockAllDoesNotWaitLongForWhatItGivesBack(t *testing.T) {
 	story(t, func(w *world) {
 		ours, theirs := w.client(), w.bounded()

@@ -30,30 +30,6 @@ func TestMaxHoldEndsTheLeaseOnTime(t *testing.T) {
 	}
 }
 
-// A holder that is stuck for ever keeps the key from nobody for ever: a waiter
-// of its own client has it as soon as one of another.
-func TestMaxHoldServesLocalWaitersAsSoonAsRemoteOnes(t *testing.T) {
-	for _, bound := range []time.Duration{asynclock.MinTTL, time.Second, ttl, 3*ttl + ttl/7} {
-		scene(t, bound.String(), func(w *world) {
-			here, there := w.client(), w.client()
-			lock(w, here, "for a local one", asynclock.WithMaxHold(bound))
-			lock(w, here, "for a remote one", asynclock.WithMaxHold(bound))
-			end := time.Now().Add(bound)
-			local := w.ask(w.Context(), here, "for a local one")
-			remote := w.ask(w.Context(), there, "for a remote one")
-			unlock(w, local.get())
-			unlock(w, remote.get())
-			if apart := local.at.Sub(remote.at).Abs(); apart > 5*time.Millisecond {
-				w.Errorf("the local waiter had its key %v after the bound, the remote one %v; want both in the same moment",
-					local.at.Sub(end), remote.at.Sub(end))
-			}
-			if late, limit := remote.at.Sub(end), min(bound, ttl)/5+20*time.Millisecond; late < 0 || late > limit {
-				w.Errorf("the key was free %v after the bound, want at most %v", late, limit)
-			}
-		})
-	}
-}
-
 // The bound is each lease's own, also when the key passes inside the client or
 // was granted by a message.
 func TestMaxHoldCountsFromEachClaim(t *testing.T) {
@@ -109,18 +85,6 @@ func TestMinHoldKeepsTheKeyFromEveryone(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestMinHoldThatIsOverCostsNothing(t *testing.T) {
-	story(t, func(w *world) {
-		here, there := w.client(asynclock.WithMinHold(ttl)), w.client()
-		l := lock(w, here, "key")
-		p := w.ask(w.Context(), there, "key")
-		w.pass(ttl)
-		unlock(w, l)
-		unlock(w, p.has())
-		w.wantUnused()
-	})
 }
 
 // Where the minimum hold is no longer than the maximum, nothing of that is needed.

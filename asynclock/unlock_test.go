@@ -386,7 +386,7 @@ func (w *world) grantedDuringAHeartbeat(there, back time.Duration, options ...as
 	return p.has()
 }
 
-// So a release that finds nothing is a loss, also while such a heartbeat is under way.
+// A release that finds nothing is a loss, also while a heartbeat from before the grant is under way.
 func TestLossIsToldDuringAHeartbeat(t *testing.T) {
 	story(t, func(w *world) {
 		l := w.grantedDuringAHeartbeat(0, 200*time.Millisecond)

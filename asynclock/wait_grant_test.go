@@ -125,83 +125,6 @@ func TestEventsForUnknownOwnersChangeNothing(t *testing.T) {
 	})
 }
 
-// The stories that follow are about grant messages that are older than they
-// look: rules W4 and W5.
-
-// The order of events in which a model found two holders, step by step: a
-// message of a grant that has ended arrives after a heartbeat which has since
-// been answered "waiting", and which makes it look fresh.
-func TestGrantOlderThanAHeartbeatsAnswerIsDropped(t *testing.T) {
-	const (
-		ttl      = time.Minute
-		grantTTL = 9 * time.Second // three heartbeats, at their longest
-	)
-	story(t, func(w *world) {
-		a, b := w.client(asynclock.WithTTL(ttl)), w.client(asynclock.WithTTL(ttl))
-		asks := asynclocktest.Acquire.On("key")
-
-		// B acquires, and the reply is lost. B withdraws, which takes a while.
-		w.store.Next(asks.From(1), asynclocktest.LoseReply)
-		ctx, cancel := context.WithCancel(w.Context())
-		given := b.LockChan(ctx, "key")
-		w.wait()
-		w.store.Next(asynclocktest.Release.On("key").From(1), asynclocktest.Slow(100*time.Millisecond, 0))
-		cancel()
-		_, err := (<-given).Lease()
-		wantError(w, err, context.Canceled)
-
-		// A queues, and that reply is lost too. B's withdrawal hands A the key;
-		// the message is slow.
-		w.store.Next(asks.From(0), asynclocktest.Silence)
-		var slow asynclocktest.Mailbox
-		w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(0), slow.Keep)
-		p := w.ask(w.Context(), a, "key")
-		clear := w.store.Every(asks.From(0), asynclocktest.Refuse) // nor does a heartbeat get through
-		w.pass(100 * time.Millisecond)
-		granted := time.Now()
-		if slow.Len() != 1 {
-			w.Fatalf("kept %d grant messages, want 1", slow.Len())
-		}
-
-		// Just before A's grant expires B asks anew, and A sends a heartbeat.
-		// Both are on their way when it does; B's arrives first.
-		time.Sleep(time.Until(granted.Add(grantTTL - 200*time.Millisecond)))
-		w.store.Next(asks.From(1), asynclocktest.Slow(400*time.Millisecond, 0))
-		second := w.ask(w.Context(), b, "key")
-		clear()
-		w.store.Next(asks.From(0), asynclocktest.Slow(600*time.Millisecond, 0))
-		w.store.Tell(0, store.Event{Kind: store.EventWake, Owner: w.store.Calls(asks.From(0))[0].Owner})
-		w.pass(500 * time.Millisecond)
-		theirs := second.has()
-		w.pass(200 * time.Millisecond)
-		p.waits()
-
-		// Only now A reads the message. It makes no holder, but A goes and looks: for all
-		// that it knows, the store's clock may lag, and the grant be a new one.
-		before := w.calls(asks.From(0))
-		slow.Deliver(0)
-		p.waits()
-		if got := w.calls(asks.From(0)) - before; got != 1 {
-			w.Errorf("A asked %d times when it had read the message, want once", got)
-		}
-		wantValid(w, theirs)
-		unlock(w, theirs)
-		if p.has().Token() <= theirs.Token() {
-			w.Errorf("got token %d after %d, want a larger one", p.lease.Token(), theirs.Token())
-		}
-	})
-}
-
-// The stories that follow are about answers that grant the key so late that
-// too little of its TTL is left: W3.
-
-// A lease that is held for hold at most has a TTL of 130 ms. Answers that take
-// a trip of 95 ms come too late for it.
-const (
-	trip = 95 * time.Millisecond
-	hold = 100 * time.Millisecond
-)
-
 // stoodStill is a request whose process stands still before it reads the answer.
 // A process that stands still has no timeouts.
 func stoodStill(d time.Duration) asynclocktest.Fault {
@@ -219,33 +142,7 @@ func (p *pending) wantEnd(targets ...error) {
 	wantError(p.w, p.err, targets...)
 }
 
-// A message that is too old to be believed still makes the waiter ask. If the
-// answer comes too late as well, the key is given back.
-func TestLateMessageAndLateAnswerGiveTheKeyBack(t *testing.T) {
-	story(t, func(w *world) {
-		holder, c, other := w.client(), w.client(asynclock.WithMaxHold(hold)), w.client()
-		held := lock(w, holder, "key")
-		p := w.ask(w.Context(), c, "key")
-		w.pass(time.Second)
-		before := w.calls(asynclocktest.Acquire.From(1))
-		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(trip/2, trip/2))
-		q := w.ask(w.Context(), other, "key")
-		unlock(w, held)
-		w.pass(trip - time.Millisecond)
-		q.waits()
-		w.pass(time.Millisecond)
-		p.waits()
-		if got := w.calls(asynclocktest.Acquire.From(1)) - before; got != 1 {
-			w.Errorf("asked the store %d times after the message, want once", got)
-		}
-		unlock(w, q.has())
-		unlock(w, p.get())
-		w.pass(time.Second)
-		w.wantUnused()
-	})
-}
-
-// Those behind such a TryLock wait on.
+// A Lock behind a TryLock waits on, though the grant of the try came too late.
 func TestLockBehindATryLockWhoseGrantCameTooLate(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
@@ -256,47 +153,6 @@ func TestLockBehindATryLockWhoseGrantCameTooLate(t *testing.T) {
 		wantError(w, tried.err, asynclock.ErrTooSlow)
 		unlock(w, p.get())
 		w.wantUnused()
-	})
-}
-
-// The answer to a request may have been decided before what makes the waiter
-// ask, and then says nothing of it. So another request follows it. W10, W9.
-func TestRequestUnderWayDoesNotAnswerWhatCameAfterIt(t *testing.T) {
-	for name, kind := range map[string]store.EventKind{"gap": store.EventResync, "wake": store.EventWake} {
-		scene(t, name, func(w *world) {
-			const back = 400 * time.Millisecond
-			holder, waiter := w.client(), w.client(asynclock.WithTTL(time.Hour))
-			held := lock(w, holder, "key")
-			w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, back))
-			w.store.EveryEvent(asynclocktest.Kind(store.EventGrant), asynclocktest.Drop)
-			p := w.ask(w.Context(), waiter, "key")
-			asked := time.Now()
-
-			w.pass(back / 2) // the store has answered "wait"; the answer is on its way
-			unlock(w, held)  // the message of the grant is lost
-			w.store.Tell(1, store.Event{Kind: kind, Owner: w.store.Calls(asynclocktest.Acquire.From(1))[0].Owner})
-			p.waits()
-			unlock(w, p.get())
-			wantTime(w, "the waiter has the key", p.at, asked.Add(back))
-		})
-	}
-}
-
-// An error that asking again does not mend leaves nothing in the store.
-func TestWaitingThatFailsIsWithdrawn(t *testing.T) {
-	story(t, func(w *world) {
-		held := lock(w, w.client(), "key")
-		p := w.ask(w.Context(), w.client(), "key")
-		if got := w.inspect("key").Waiters; got != 1 {
-			w.Fatalf("waiters in the store: got %d, want 1", got)
-		}
-		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Fail(asynclock.ErrDenied))
-		<-p.done
-		wantError(w, p.ended(), asynclock.ErrDenied)
-		if got := w.inspect("key").Waiters; got != 0 {
-			w.Errorf("waiters in the store after the failure: got %d, want 0", got)
-		}
-		unlock(w, held)
 	})
 }
 
