@@ -135,9 +135,7 @@ func TestPanicOfTheStoreLeavesTheKeyUsable(t *testing.T) {
 			}
 			unlock(w, l)
 			before := time.Now()
-			if err := c.Close(w.Context()); err != nil {
-				w.Error(err)
-			}
+			wantError(w, c.Close(w.Context()), nil)
 			wantTime(w, "end of Close", time.Now(), before)
 		})
 	}
@@ -188,9 +186,7 @@ func TestPanicInOneOfSeveralLanesIsTheCallers(t *testing.T) {
 		recovered(w, func() { _ = m.Unlock(w.Context()) })
 		unlockAll(w, m)
 		w.wantNoKeyHeld(c, three...)
-		if err := c.Close(w.Context()); err != nil {
-			w.Error(err)
-		}
+		wantError(w, c.Close(w.Context()), nil)
 	})
 }
 
@@ -216,8 +212,7 @@ func TestContextMayAskAboutLeases(t *testing.T) {
 			futures := []<-chan asynclock.Result{c.LockChan(ctx, "key"), c.LockChan(ctx, "key")}
 			cancel()
 			for _, future := range futures {
-				_, err := (<-future).Lease()
-				wantError(t, err, context.Canceled)
+				wantError(t, errOf((<-future).Lease()), context.Canceled)
 			}
 			unlock(t, held)
 		},
@@ -246,8 +241,7 @@ func TestContextMayAskAboutLeases(t *testing.T) {
 		"a future at Close": func(t *testing.T, c *asynclock.Client, _ *asynclock.Lease, ctx context.Context, _ func()) {
 			future := c.LockChan(ctx, "key")
 			abandon(c)
-			_, err := (<-future).Lease()
-			wantError(t, err, asynclock.ErrClosed)
+			wantError(t, errOf((<-future).Lease()), asynclock.ErrClosed)
 		},
 		"WithLock": func(t *testing.T, c *asynclock.Client, held *asynclock.Lease, ctx context.Context, _ func()) {
 			if err := c.WithLock(context.WithValue(ctx, t, t), "another", func(_ context.Context, l *asynclock.Lease) error {

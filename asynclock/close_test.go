@@ -45,8 +45,7 @@ func TestCloseTellsWaitersAndWaitsForHolders(t *testing.T) {
 		for _, q := range waiting {
 			wantError(w, q.ended(), asynclock.ErrClosed)
 		}
-		_, err := (<-future).Lease()
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf((<-future).Lease()), asynclock.ErrClosed)
 		if got := w.inspect("theirs").Waiters; got != 0 {
 			w.Errorf("the store has %d waiters, want none", got)
 		}
@@ -56,9 +55,7 @@ func TestCloseTellsWaitersAndWaitsForHolders(t *testing.T) {
 			wantValid(w, l)
 			unlock(w, l)
 		}
-		if err := p.ended(); err != nil {
-			w.Errorf("Close: got error %v, want none", err)
-		}
+		wantError(w, p.ended(), nil)
 		wantValid(w, theirs)
 		unlock(w, theirs)
 		w.wantUnused()
@@ -72,12 +69,9 @@ func TestCloseGivesBackWhatNobodyClaimed(t *testing.T) {
 		future := c.LockChan(w.Context(), "key")
 		w.wait()
 		p := w.ask(w.Context(), other, "key")
-		if err := c.Close(w.Context()); err != nil {
-			w.Error(err)
-		}
+		wantError(w, c.Close(w.Context()), nil)
 		unlock(w, p.has())
-		_, err := (<-future).Lease()
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf((<-future).Lease()), asynclock.ErrClosed)
 		w.wantUnused()
 	})
 }
@@ -93,8 +87,7 @@ func TestWhatIsReceivedDuringCloseIsTheReceivers(t *testing.T) {
 			held := lock(w, other, fmt.Sprint("held ", i))
 			defer unlock(w, held)
 			go func() {
-				_, err := c.Lock(w.Context(), held.Key())
-				wantError(w, err, asynclock.ErrClosed)
+				wantError(w, errOf(c.Lock(w.Context(), held.Key())), asynclock.ErrClosed)
 				turnedAway <- struct{}{}
 			}()
 			granted[i] = c.LockChan(w.Context(), fmt.Sprint("granted ", i))
@@ -113,9 +106,7 @@ func TestWhatIsReceivedDuringCloseIsTheReceivers(t *testing.T) {
 		for range keys - 1 {
 			<-turnedAway
 		}
-		if err := <-closed; err != nil {
-			w.Error(err)
-		}
+		wantError(w, <-closed, nil)
 	})
 }
 
@@ -218,15 +209,12 @@ func TestWorkUnderALeaseMayReenterWhileClosing(t *testing.T) {
 		p := w.closing(w.Context(), c)
 		joined := w.join(l.Context(), c, l)
 		future := claim(w, c.LockChan(l.Context(), "key"))
-		_, err := c.Lock(l.Context(), "another")
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf(c.Lock(l.Context(), "another")), asynclock.ErrClosed)
 		for _, l := range []*asynclock.Lease{l, joined, future} {
 			p.waits()
 			unlock(w, l)
 		}
-		if err := p.ended(); err != nil {
-			w.Error(err)
-		}
+		wantError(w, p.ended(), nil)
 		w.wantUnused()
 	})
 }
@@ -245,13 +233,9 @@ func TestCloseAgain(t *testing.T) {
 		wantValid(w, l)
 		unlock(w, l)
 		for _, p := range []*pending{first, second} {
-			if err := p.ended(); err != nil {
-				w.Error(err)
-			}
+			wantError(w, p.ended(), nil)
 		}
-		if err := c.Close(w.Context()); err != nil {
-			w.Error(err)
-		}
+		wantError(w, c.Close(w.Context()), nil)
 		w.wantCalls(asynclocktest.Close.Any, 1)
 	})
 }
@@ -269,12 +253,8 @@ func TestCloseLeavesTheStoreLast(t *testing.T) {
 		cancel()
 		wantError(w, p.ended(), context.Canceled)
 		answer := mine.UnlockChan(w.Context())
-		if err := c.Close(w.Context()); err != nil {
-			w.Error(err)
-		}
-		if err := <-answer; err != nil {
-			w.Error(err)
-		}
+		wantError(w, c.Close(w.Context()), nil)
+		wantError(w, <-answer, nil)
 		calls := w.store.Calls(asynclocktest.Match(asynclocktest.Any).From(1))
 		if last := calls[len(calls)-1]; last.Op != asynclocktest.Close {
 			w.Errorf("the last request was %+v, want the leave", last)
@@ -311,15 +291,14 @@ func TestCloseWithADeadStore(t *testing.T) {
 			before := time.Now()
 			p := w.closing(ctx, c2)
 			wantError(w, waiting.ended(), asynclock.ErrClosed)
-			_, err := (<-future).Lease()
-			wantError(w, err, asynclock.ErrClosed)
+			wantError(w, errOf((<-future).Lease()), asynclock.ErrClosed)
 			w.pass(10 * time.Second)
 			wantError(w, p.ended(), context.DeadlineExceeded)
 			if took := p.at.Sub(before); took > 8*time.Second {
 				w.Errorf("Close took %v, want at most three seconds more than its context", took)
 			}
 			wantError(w, held.Err(), asynclock.ErrClosed)
-			err = <-answer
+			err := <-answer
 			wantError(w, err, asynclock.ErrOutcomeUnknown, asynclock.ErrClosed)
 			if errors.Is(err, context.Canceled) {
 				w.Errorf("got %v, whose context has not ended", err)
@@ -432,9 +411,7 @@ func TestCloseWithAContextThatIsOver(t *testing.T) {
 		}()
 		w.wait()
 		end()
-		if err := c.Close(ctx); err != nil {
-			w.Error(err)
-		}
+		wantError(w, c.Close(ctx), nil)
 		if err := <-done; err != nil {
 			w.Errorf("the work: %v", err)
 		}
@@ -484,9 +461,7 @@ func TestCloseLogsWhatItWaitsFor(t *testing.T) {
 		for _, l := range leases {
 			unlock(w, l)
 		}
-		if err := <-closed; err != nil {
-			w.Error(err)
-		}
+		wantError(w, <-closed, nil)
 	})
 }
 
@@ -501,9 +476,7 @@ func TestOwnedStoreIsClosedWithItsClient(t *testing.T) {
 			w.Error("closed before its client")
 		}
 		for range 2 {
-			if err := c.Close(w.Context()); err != nil {
-				w.Error(err)
-			}
+			wantError(w, c.Close(w.Context()), nil)
 		}
 		if owned.closed != 1 {
 			w.Errorf("closed %d times, want once", owned.closed)
@@ -525,8 +498,7 @@ func TestOwnedStoreIsClosedWhenNewFails(t *testing.T) {
 		"bad option last":  {asynclock.WithOwnedStore(), nil},
 	} {
 		owned := &closable{Store: memstore.New()}
-		_, err := asynclock.New(owned, options...)
-		wantError(t, err, asynclock.ErrInvalidOption)
+		wantError(t, errOf(asynclock.New(owned, options...)), asynclock.ErrInvalidOption)
 		if owned.closed != 1 {
 			t.Errorf("%s: closed %d times, want once", name, owned.closed)
 		}
@@ -555,9 +527,7 @@ func TestCloseOfAClosedClient(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
-		if err := c.Close(ctx); err != nil {
-			w.Errorf("second Close: got %v, want no error", err)
-		}
+		wantError(w, c.Close(ctx), nil)
 	})
 }
 

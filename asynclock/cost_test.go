@@ -180,9 +180,7 @@ func TestClosedClientHasNoTimer(t *testing.T) {
 	defer cancel()
 	defer timerleak.Watch()()
 	useAndClose(ctx, t)
-	if err := timerleak.Find("github.com/asynclock/asynclock-go/asynclock."); err != nil {
-		t.Error(err)
-	}
+	wantError(t, timerleak.Find("github.com/asynclock/asynclock-go/asynclock."), nil)
 }
 
 // useAndClose does with two clients all that may set a timer, each thing so often that
@@ -219,9 +217,7 @@ func useAndClose(ctx context.Context, t *testing.T) {
 				}
 				lease.Unlock(inTime)
 				if lease, err := c.TryLock(ctx, "tried"); err == nil {
-					if err := <-lease.UnlockChan(ctx); err != nil {
-						t.Error(err)
-					}
+					wantError(t, <-lease.UnlockChan(ctx), nil)
 				} else if !errors.Is(err, asynclock.ErrHeld) {
 					t.Error(err)
 				}
@@ -230,14 +226,10 @@ func useAndClose(ctx context.Context, t *testing.T) {
 	}
 	working.Wait()
 	bounded := lock(t, theirs, "bounded", asynclock.WithMaxHold(time.Hour), asynclock.WithMinHold(time.Millisecond))
-	if err := bounded.Renew(ctx, time.Minute); err != nil {
-		t.Error(err)
-	}
+	wantError(t, bounded.Renew(ctx, time.Minute), nil)
 	bounded.Unlock(ctx)
 	held.Unlock(ctx)
 	for _, c := range []*asynclock.Client{ours, theirs} {
-		if err := c.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		wantError(t, c.Close(ctx), nil)
 	}
 }

@@ -271,8 +271,7 @@ func TestAFutureThatJoinsDuringClose(t *testing.T) {
 		future := c.LockChan(slow, "key", asynclock.WithReentry(true))
 		giveUp()
 		w.pass(2 * time.Second)
-		_, err := (<-future).Lease()
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf((<-future).Lease()), asynclock.ErrClosed)
 	})
 }
 

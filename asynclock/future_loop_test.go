@@ -178,9 +178,7 @@ func TestLockEachGoesAtThePaceOfItsWorkers(t *testing.T) {
 							continue
 						}
 						time.Sleep(job)
-						if err := l.Unlock(w.Context()); err != nil {
-							w.Error(err)
-						}
+						wantError(w, l.Unlock(w.Context()), nil)
 						ran.Add(1)
 					}
 				})

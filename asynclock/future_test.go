@@ -172,8 +172,7 @@ func TestWhatNobodyReceivesGoesToTheNext(t *testing.T) {
 				w.pass(250 * time.Millisecond)
 				l = w.claim(future)
 			} else {
-				_, err := (<-future).Lease()
-				wantError(w, err, c.want)
+				wantError(w, errOf((<-future).Lease()), c.want)
 			}
 			unlock(w, l)
 			w.wantUnused()
@@ -246,8 +245,7 @@ func TestManyFuturesEndWithTheirContext(t *testing.T) {
 			if len(f) != 1 {
 				w.Fatal("a future is pending after the end of its context")
 			}
-			_, err := (<-f).Lease()
-			wantError(w, err, context.Canceled)
+			wantError(w, errOf((<-f).Lease()), context.Canceled)
 		}
 		wantValid(w, l)
 		unlock(w, l)
@@ -269,8 +267,7 @@ func TestFutureEndsWithAnyKindOfContext(t *testing.T) {
 		w.wait()
 		close(ctx.done)
 		w.wait()
-		_, err := (<-future).Lease()
-		wantError(w, err, context.Canceled)
+		wantError(w, errOf((<-future).Lease()), context.Canceled)
 		unlock(w, held)
 		unlock(w, w.claim(second))
 	})
@@ -303,11 +300,9 @@ func TestEndOfWaitingTellsItsCause(t *testing.T) {
 		future := waiter.LockChan(ctx, "key")
 		p := w.ask(ctx, waiter, "key")
 		cancel(reason)
-		_, err := (<-future).Lease()
-		wantError(w, err, context.Canceled, reason)
+		wantError(w, errOf((<-future).Lease()), context.Canceled, reason)
 		wantError(w, p.ended(), context.Canceled, reason)
-		_, err = waiter.TryLock(ctx, "other")
-		wantError(w, err, context.Canceled, reason)
+		wantError(w, errOf(waiter.TryLock(ctx, "other")), context.Canceled, reason)
 	})
 }
 

@@ -73,10 +73,8 @@ func TestBadOptionsAreRefused(t *testing.T) {
 			_, err = c.Lock(w.Context(), "key", asynclock.WithTTL(ttl), option)
 			wantError(w, err, asynclock.ErrInvalidOption)
 			wantOp(w, err, "lock", "key")
-			_, err = c.TryLock(w.Context(), "key", option)
-			wantError(w, err, asynclock.ErrInvalidOption)
-			_, err = (<-c.LockChan(w.Context(), "key", option)).Lease()
-			wantError(w, err, asynclock.ErrInvalidOption)
+			wantError(w, errOf(c.TryLock(w.Context(), "key", option)), asynclock.ErrInvalidOption)
+			wantError(w, errOf((<-c.LockChan(w.Context(), "key", option)).Lease()), asynclock.ErrInvalidOption)
 			wantError(w, c.WithLock(w.Context(), "key", nil, option), asynclock.ErrInvalidOption)
 			w.wantCalls(asynclocktest.Any, 0)
 		})
@@ -85,15 +83,12 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"a nil option": nil, "a nil logger": asynclock.WithLogger(nil),
 	} {
 		t.Run("New with "+name, func(t *testing.T) {
-			_, err := asynclock.New(memstore.New(), option)
-			wantError(t, err, asynclock.ErrInvalidOption)
+			wantError(t, errOf(asynclock.New(memstore.New(), option)), asynclock.ErrInvalidOption)
 		})
 	}
 	t.Run("New without a store", func(t *testing.T) {
-		_, err := asynclock.New(nil)
-		wantError(t, err, asynclock.ErrInvalidOption)
-		_, err = asynclock.New((*memstore.Store)(nil))
-		wantError(t, err, asynclock.ErrInvalidOption)
+		wantError(t, errOf(asynclock.New(nil)), asynclock.ErrInvalidOption)
+		wantError(t, errOf(asynclock.New((*memstore.Store)(nil))), asynclock.ErrInvalidOption)
 	})
 }
 
@@ -257,12 +252,8 @@ func TestUnlockTakesANilContext(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		var none context.Context
-		if err := lock(w, c, "one").Unlock(none); err != nil {
-			w.Error(err)
-		}
-		if err := <-lock(w, c, "another").UnlockChan(none); err != nil {
-			w.Error(err)
-		}
+		wantError(w, lock(w, c, "one").Unlock(none), nil)
+		wantError(w, <-lock(w, c, "another").UnlockChan(none), nil)
 		w.wantUnused()
 	})
 }
@@ -336,8 +327,7 @@ func TestNilFunctionIsRefused(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		wantError(w, c.WithLock(w.Context(), "key", nil), asynclock.ErrInvalidOption)
-		_, err := asynclock.Do[int](w.Context(), c, "key", nil)
-		wantError(w, err, asynclock.ErrInvalidOption)
+		wantError(w, errOf(asynclock.Do[int](w.Context(), c, "key", nil)), asynclock.ErrInvalidOption)
 		w.wantUnused()
 	})
 }
@@ -365,14 +355,10 @@ func TestTwoSpellingsAreOneKey(t *testing.T) {
 		if got := all.Keys(); !slices.Equal(got, []string{"key", "other"}) || all.Token("KEY") == 0 || all.Token("KEY") != all.Token("key") {
 			w.Errorf("LockAll: got keys %q with tokens %v, want each once", got, all.Tokens())
 		}
-		_, err = c.TryLock(w.Context(), "kEY")
-		wantError(w, err, asynclock.ErrHeld)
-		_, err = (<-c.LockChan(w.Context(), "kEY", asynclock.WithWait(0))).Lease()
-		wantError(w, err, asynclock.ErrHeld)
-		_, err = (<-c.LockChan(all.Context(), "KEY")).Lease()
-		wantError(w, err, asynclock.ErrReentry)
-		_, err = c.LockAll(all.Context(), []string{"Key"})
-		wantError(w, err, asynclock.ErrReentry)
+		wantError(w, errOf(c.TryLock(w.Context(), "kEY")), asynclock.ErrHeld)
+		wantError(w, errOf((<-c.LockChan(w.Context(), "kEY", asynclock.WithWait(0))).Lease()), asynclock.ErrHeld)
+		wantError(w, errOf((<-c.LockChan(all.Context(), "KEY")).Lease()), asynclock.ErrReentry)
+		wantError(w, errOf(c.LockAll(all.Context(), []string{"Key"})), asynclock.ErrReentry)
 		for name, find := range map[string]func(context.Context, string) (*asynclock.Lease, bool){"LeaseFrom": asynclock.LeaseFrom, "Client.LeaseFrom": c.LeaseFrom} {
 			if l, ok := find(all.Context(), "KEY"); !ok || l.Key() != "key" {
 				w.Errorf("%s by another spelling: got %v, want the lease", name, ok)

@@ -138,9 +138,7 @@ func TestWithoutALoggerWarningsGoToTheDefault(t *testing.T) {
 				<-l.Done()
 				wantError(t, l.Unlock(t.Context()), asynclock.ErrMaxHold)
 			}
-			if err := c.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			wantError(t, c.Close(t.Context()), nil)
 		})
 		return nil
 	})
@@ -216,8 +214,7 @@ func TestWhatIsNoOutage(t *testing.T) {
 		for range 20 { // callers without patience give back what they may have got
 			ctx, cancel := context.WithTimeout(w.Context(), time.Millisecond)
 			w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Hang)
-			_, err := c.TryLock(ctx, "a third")
-			wantError(w, err, context.DeadlineExceeded)
+			wantError(w, errOf(c.TryLock(ctx, "a third")), context.DeadlineExceeded)
 			cancel()
 			w.pass(100 * time.Millisecond)
 		}

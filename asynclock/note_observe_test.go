@@ -255,8 +255,7 @@ func TestWhoBeginsToObserveWhileTheClientCloses(t *testing.T) {
 			}
 		}})
 		l := lock(w, c, "key") // Close waits for it
-		_, err := c.Observe("key", asynclock.Observer{})
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf(c.Observe("key", asynclock.Observer{})), asynclock.ErrClosed)
 		unlock(w, l)
 	})
 }
@@ -267,8 +266,7 @@ func TestAStoreWithoutAnnouncements(t *testing.T) {
 		listens.wants(w, "look true")
 		unheard := without(w.store, func(f *store.Features) { f.Announcements = false })
 		for _, c := range []*asynclock.Client{w.clientOf(unheard), w.clientOf(altered{Store: w.memory, bare: true})} {
-			_, err := c.Observe("key", asynclock.Observer{})
-			wantError(w, err, asynclock.ErrUnsupported)
+			wantError(w, errOf(c.Observe("key", asynclock.Observer{})), asynclock.ErrUnsupported)
 		}
 		c := w.clientOf(unheard)
 		l := lock(w, c, "key")
@@ -283,14 +281,12 @@ func TestObservingThatMakesNoSense(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		for key, want := range map[string]error{"": asynclock.ErrInvalidKey, "\xff": asynclock.ErrInvalidKey} {
-			_, err := c.Observe(key, asynclock.Observer{})
-			wantError(w, err, want)
+			wantError(w, errOf(c.Observe(key, asynclock.Observer{})), want)
 		}
 		var none *asynclock.Client
-		_, err := none.Observe("key", asynclock.Observer{})
-		wantError(w, err, asynclock.ErrInvalidOption)
+		wantError(w, errOf(none.Observe("key", asynclock.Observer{})), asynclock.ErrInvalidOption)
 		var noLease *asynclock.Lease
-		err = noLease.Announce(w.Context(), nil, time.Hour)
+		err := noLease.Announce(w.Context(), nil, time.Hour)
 		wantError(w, err, asynclock.ErrInvalidOption)
 		wantOp(w, err, "announce", "")
 		stop, err := c.Observe("key", asynclock.Observer{}) // nobody is called

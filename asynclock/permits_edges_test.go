@@ -20,12 +20,9 @@ func TestReentryOfPermits(t *testing.T) {
 		s := semaphore(w, c, 3)
 		permit := takePermits(w, s, 1)
 		under := permit.Context()
-		_, err := c.Lock(under, "key")
-		wantError(w, err, asynclock.ErrUpgrade)
-		_, err = c.RLock(under, "key")
-		wantError(w, err, asynclock.ErrUpgrade)
-		_, err = c.LockAll(under, []string{"key", "other"})
-		wantError(w, err, asynclock.ErrUpgrade)
+		wantError(w, errOf(c.Lock(under, "key")), asynclock.ErrUpgrade)
+		wantError(w, errOf(c.RLock(under, "key")), asynclock.ErrUpgrade)
+		wantError(w, errOf(c.LockAll(under, []string{"key", "other"})), asynclock.ErrUpgrade)
 		more, err := s.TryAcquire(under, 2)
 		wantError(w, err, nil)
 		w.wantUsed(3)
@@ -33,12 +30,10 @@ func TestReentryOfPermits(t *testing.T) {
 		unlock(w, permit)
 
 		writer := lock(w, c, "key")
-		_, err = s.Acquire(writer.Context(), 1)
-		wantError(w, err, asynclock.ErrUpgrade)
+		wantError(w, errOf(s.Acquire(writer.Context(), 1)), asynclock.ErrUpgrade)
 		unlock(w, writer)
 		reader := rlock(w, c, "key")
-		_, err = (<-s.AcquireChan(reader.Context(), 1)).Lease()
-		wantError(w, err, asynclock.ErrUpgrade)
+		wantError(w, errOf((<-s.AcquireChan(reader.Context(), 1)).Lease()), asynclock.ErrUpgrade)
 		unlock(w, reader)
 		w.wait()
 		w.wantUnused()
@@ -53,21 +48,18 @@ func TestPermitsThatMakeNoSense(t *testing.T) {
 			wantError(w, err, asynclock.ErrInvalidOption)
 			wantOp(w, err, "semaphore", "key")
 		}
-		_, err := c.Semaphore("", 1)
-		wantError(w, err, asynclock.ErrInvalidKey)
-		_, err = c.Semaphore("key", 1, nil)
+		wantError(w, errOf(c.Semaphore("", 1)), asynclock.ErrInvalidKey)
+		_, err := c.Semaphore("key", 1, nil)
 		wantError(w, err, asynclock.ErrInvalidOption)
 		s := semaphore(w, c, 3)
 		for _, n := range []int{0, -1, math.MinInt} {
-			_, err := s.Acquire(w.Context(), n)
-			wantError(w, err, asynclock.ErrInvalidOption)
+			wantError(w, errOf(s.Acquire(w.Context(), n)), asynclock.ErrInvalidOption)
 			_, err = (<-s.AcquireChan(w.Context(), n)).Lease()
 			wantError(w, err, asynclock.ErrInvalidOption)
 			wantOp(w, err, "acquire", "key")
 		}
 		for _, n := range []int{4, math.MaxInt32 + 1, math.MaxInt} {
-			_, err := s.TryAcquire(w.Context(), n)
-			wantError(w, err, asynclock.ErrPermits)
+			wantError(w, errOf(s.TryAcquire(w.Context(), n)), asynclock.ErrPermits)
 		}
 		for _, n := range []int{-1, math.MinInt, asynclock.MaxPermits + 1, math.MaxInt} {
 			wantError(w, s.SetPermits(w.Context(), n), asynclock.ErrInvalidOption)
@@ -83,12 +75,9 @@ func TestPermitsThatMakeNoSense(t *testing.T) {
 func TestASemaphoreThatNobodyMade(t *testing.T) {
 	story(t, func(w *world) {
 		for _, s := range []*asynclock.Semaphore{nil, {}} {
-			_, err := s.Acquire(w.Context(), 1)
-			wantError(w, err, asynclock.ErrInvalidOption)
-			_, err = s.TryAcquire(w.Context(), 1)
-			wantError(w, err, asynclock.ErrInvalidOption)
-			_, err = (<-s.AcquireChan(w.Context(), 1)).Lease()
-			wantError(w, err, asynclock.ErrInvalidOption)
+			wantError(w, errOf(s.Acquire(w.Context(), 1)), asynclock.ErrInvalidOption)
+			wantError(w, errOf(s.TryAcquire(w.Context(), 1)), asynclock.ErrInvalidOption)
+			wantError(w, errOf((<-s.AcquireChan(w.Context(), 1)).Lease()), asynclock.ErrInvalidOption)
 			wantError(w, s.SetPermits(w.Context(), 1), asynclock.ErrInvalidOption)
 			wantError(w, s.With(w.Context(), 1, func(context.Context, *asynclock.Lease) error { return nil }), asynclock.ErrInvalidOption)
 			if key := s.Key(); key != "" {
@@ -107,14 +96,11 @@ func TestASemaphoreOfAClosedClient(t *testing.T) {
 		future := s.AcquireChan(w.Context(), 1)
 		abandon(c)
 		wantError(w, waiter.ended(), asynclock.ErrClosed)
-		_, err := (<-future).Lease()
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf((<-future).Lease()), asynclock.ErrClosed)
 		wantError(w, held.Err(), asynclock.ErrClosed)
-		_, err = s.Acquire(w.Context(), 1)
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf(s.Acquire(w.Context(), 1)), asynclock.ErrClosed)
 		wantError(w, s.SetPermits(w.Context(), 1), asynclock.ErrClosed)
-		_, err = c.Semaphore("key", 1)
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf(c.Semaphore("key", 1)), asynclock.ErrClosed)
 	})
 }
 
@@ -143,8 +129,7 @@ func TestPermitsThatNobodyReceives(t *testing.T) {
 		}
 		giveUp()
 		w.wait()
-		_, err := (<-first).Lease()
-		wantError(w, err, context.Canceled)
+		wantError(w, errOf((<-first).Lease()), context.Canceled)
 		unlock(w, claim(w, second))
 		w.wantUnused()
 	})
@@ -167,8 +152,7 @@ func TestLockWaitsForAllPermits(t *testing.T) {
 		unlock(w, l)
 		unlock(w, late.has())
 		reader := rlock(w, c, "key")
-		_, err := theirs.TryAcquire(w.Context(), 1)
-		wantError(w, err, asynclock.ErrHeld)
+		wantError(w, errOf(theirs.TryAcquire(w.Context(), 1)), asynclock.ErrHeld)
 		unlock(w, reader)
 	})
 }
@@ -178,8 +162,7 @@ func TestTheSmallestNumberOfPermitsCounts(t *testing.T) {
 	story(t, func(w *world) {
 		few, many := semaphore(w, w.client(), 1), semaphore(w, w.client(), 5)
 		one := takePermits(w, few, 1)
-		_, err := many.TryAcquire(w.Context(), 1)
-		wantError(w, err, asynclock.ErrHeld)
+		wantError(w, errOf(many.TryAcquire(w.Context(), 1)), asynclock.ErrHeld)
 		unlock(w, one)
 		beside := takePermits(w, many, 1)
 		waiter := w.askBy(w.Context(), wants(few, 1), "key")
@@ -222,8 +205,7 @@ func TestWithPermits(t *testing.T) {
 func TestAStoreWithoutPermits(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.clientOf(without(w.store, func(f *store.Features) { f.Permits, f.Limits = false, false }))
-		_, err := c.Semaphore("key", 1)
-		wantError(w, err, asynclock.ErrUnsupported)
+		wantError(w, errOf(c.Semaphore("key", 1)), asynclock.ErrUnsupported)
 		unlimited := w.clientOf(without(w.store, func(f *store.Features) { f.Limits = false }))
 		s := semaphore(w, unlimited, 1)
 		wantError(w, s.SetPermits(w.Context(), 1), asynclock.ErrUnsupported)

@@ -238,17 +238,12 @@ func TestSenselessPermitsCostNoRequest(t *testing.T) {
 		held := takePermits(w, s, 3)
 		start, before := time.Now(), w.calls(asynclocktest.Any)
 		for n, want := range map[int]error{0: asynclock.ErrInvalidOption, -1: asynclock.ErrInvalidOption, 4: asynclock.ErrPermits} {
-			_, err := s.Acquire(held.Context(), n)
-			wantError(w, err, want)
-			_, err = s.TryAcquire(w.Context(), n)
-			wantError(w, err, want)
-			_, err = (<-s.AcquireChan(w.Context(), n)).Lease()
-			wantError(w, err, want)
+			wantError(w, errOf(s.Acquire(held.Context(), n)), want)
+			wantError(w, errOf(s.TryAcquire(w.Context(), n)), want)
+			wantError(w, errOf((<-s.AcquireChan(w.Context(), n)).Lease()), want)
 		}
-		_, err := c.Lock(held.Context(), "key")
-		wantError(w, err, asynclock.ErrUpgrade)
-		_, err = c.TryRLock(held.Context(), "key")
-		wantError(w, err, asynclock.ErrUpgrade)
+		wantError(w, errOf(c.Lock(held.Context(), "key")), asynclock.ErrUpgrade)
+		wantError(w, errOf(c.TryRLock(held.Context(), "key")), asynclock.ErrUpgrade)
 		wantTime(w, "the last refusal", time.Now(), start)
 		if n := w.calls(asynclocktest.Any) - before; n != 0 {
 			w.Errorf("requests: got %d, want none", n)

@@ -351,8 +351,7 @@ func TestAWaiterAsksNobodyIfItsClientHasAll(t *testing.T) {
 		one, other := takePermits(w, s, 1), takePermits(w, s, 1)
 		before := w.calls(asynclocktest.Acquire.Any)
 		waiter := w.askBy(w.Context(), wants(s, 2), "key")
-		_, err := s.TryAcquire(w.Context(), 1)
-		wantError(w, err, asynclock.ErrHeld)
+		wantError(w, errOf(s.TryAcquire(w.Context(), 1)), asynclock.ErrHeld)
 		w.pass(ttl)
 		if n := w.calls(asynclocktest.Acquire.Any) - before; n != 0 {
 			w.Errorf("requests: got %d, want none", n)
@@ -365,49 +364,6 @@ func TestAWaiterAsksNobodyIfItsClientHasAll(t *testing.T) {
 		unlock(w, other)
 		unlock(w, waiter.has())
 	})
-}
-
-// P10: a lease with bounds of its own has its permits for itself, and passes them to nobody.
-func TestPermitsWithBoundsOfTheirOwn(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		option  asynclock.LockOption
-		freeAt  time.Duration // after the unlock
-		endedBy time.Duration
-		cause   error
-	}{
-		{"minimum hold", asynclock.WithMinHold(time.Minute), time.Minute, 0, nil},
-		{"maximum hold", asynclock.WithMaxHold(time.Minute), 0, time.Minute, asynclock.ErrMaxHold},
-		{"no renewal", asynclock.WithRenewal(false), 0, ttl, asynclock.ErrExpired},
-	} {
-		scene(t, c.name, func(w *world) {
-			s := semaphore(w, w.client(), 2, c.option)
-			one, other := takePermits(w, s, 1), takePermits(w, s, 1)
-			if one.Token() == other.Token() {
-				w.Error("two leases have one grant")
-			}
-			start := time.Now()
-			next := w.askBy(w.Context(), wants(s, 1), "key")
-			unlock(w, one)
-			<-next.done
-			if took := next.at.Sub(start); took < c.freeAt || took > c.freeAt+10*time.Millisecond {
-				w.Errorf("the next lease: came after %v, want %v", took, c.freeAt)
-			}
-			if next.has().Token() <= one.Token() {
-				w.Error("the permit was passed on without the store")
-			}
-			if c.endedBy > 0 {
-				w.pass(c.endedBy + time.Second)
-				wantError(w, other.Err(), c.cause)
-				wantError(w, other.Unlock(w.Context()), c.cause)
-			} else {
-				unlock(w, other)
-			}
-			_ = next.has().Unlock(w.Context())
-			w.pass(2 * time.Minute)
-			w.wantUnused()
-		})
-	}
 }
 
 // One of the leases of a client may end by itself only with all others of the same grant.

@@ -84,8 +84,7 @@ func TestDowngradeBesideAFutureThatNobodyReceives(t *testing.T) {
 		unlock(w, reader)
 		l = w.claim(future)
 		result := <-c.LockChan(context.WithoutCancel(l.Context()), "key")
-		_, err := l.Downgrade(w.Context())
-		wantError(w, err, asynclock.ErrInvalidOption)
+		wantError(w, errOf(l.Downgrade(w.Context())), asynclock.ErrInvalidOption)
 		joined, err := result.Lease()
 		if err != nil {
 			w.Fatal(err)
@@ -106,8 +105,7 @@ func TestDowngradeOfAKeyWithoutReadersDoesNothing(t *testing.T) {
 			return store.ErrUnsupported
 		}})
 		writer := lock(w, c, "key")
-		_, err := writer.Downgrade(w.Context())
-		wantError(w, err, asynclock.ErrUnsupported)
+		wantError(w, errOf(writer.Downgrade(w.Context())), asynclock.ErrUnsupported)
 		wantValid(w, writer)
 		unlock(w, writer)
 		reader := downgrade(w, lock(w, c, "shared"))
@@ -192,8 +190,7 @@ func TestDowngradeOfALeaseThatIsLost(t *testing.T) {
 		c := w.client()
 		writer := lock(w, c, "key", asynclock.WithMaxHold(time.Second))
 		w.pass(time.Second)
-		_, err := writer.Downgrade(w.Context())
-		wantError(w, err, asynclock.ErrMaxHold)
+		wantError(w, errOf(writer.Downgrade(w.Context())), asynclock.ErrMaxHold)
 	})
 	scene(t, "the store finds out", func(w *world) {
 		c := w.client()
@@ -201,8 +198,7 @@ func TestDowngradeOfALeaseThatIsLost(t *testing.T) {
 		if _, err := w.store.Expire(w.Context(), "key"); err != nil {
 			w.Fatal(err)
 		}
-		_, err := writer.Downgrade(w.Context())
-		wantError(w, err, asynclock.ErrLost)
+		wantError(w, errOf(writer.Downgrade(w.Context())), asynclock.ErrLost)
 		unlock(w, lock(w, c, "key"))
 	})
 	scene(t, "its time ends meanwhile", func(w *world) {
@@ -243,20 +239,16 @@ func TestLeasesThatCantBeDowngraded(t *testing.T) {
 		held := lock(w, c, "d")
 		ended, cancel := context.WithCancel(w.Context())
 		cancel()
-		_, err = held.Downgrade(ended)
-		wantError(w, err, context.Canceled)
+		wantError(w, errOf(held.Downgrade(ended)), context.Canceled)
 		_, err = held.Downgrade(nil) //nolint:staticcheck // a nil context is what is tested
 		wantError(w, err, asynclock.ErrInvalidOption)
 		wantValid(w, held)
 		unlock(w, held)
-		_, err = held.Downgrade(w.Context())
-		wantError(w, err, asynclock.ErrUnlocked)
-		_, err = (*asynclock.Lease)(nil).Downgrade(w.Context())
-		wantError(w, err, asynclock.ErrInvalidOption)
+		wantError(w, errOf(held.Downgrade(w.Context())), asynclock.ErrUnlocked)
+		wantError(w, errOf((*asynclock.Lease)(nil).Downgrade(w.Context())), asynclock.ErrInvalidOption)
 		other := w.clientOf(without(w.store, func(f *store.Features) { f.Shared = false }))
 		held = lock(w, other, "e")
-		_, err = held.Downgrade(w.Context())
-		wantError(w, err, asynclock.ErrUnsupported)
+		wantError(w, errOf(held.Downgrade(w.Context())), asynclock.ErrUnsupported)
 		wantValid(w, held)
 		unlock(w, held)
 	})
@@ -404,8 +396,7 @@ func TestForceDuringDowngrade(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 			_, _ = theirs.ForceUnlock(context.Background(), "key", 0)
 		}()
-		_, err := writer.Downgrade(w.Context())
-		wantError(w, err, asynclock.ErrForced)
+		wantError(w, errOf(writer.Downgrade(w.Context())), asynclock.ErrForced)
 	})
 }
 
@@ -457,8 +448,7 @@ func TestCloseDuringDowngrade(t *testing.T) {
 			defer cancel()
 			_ = c.Close(ctx)
 		}()
-		_, err := writer.Downgrade(w.Context())
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf(writer.Downgrade(w.Context())), asynclock.ErrClosed)
 	})
 }
 
@@ -517,7 +507,6 @@ func TestADowngradeKeepsTheMaximumHold(t *testing.T) {
 func TestADowngradeWithoutANumberIsALoss(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.clientOf(altered{Store: w.store, released: func(r *store.ReleaseReply) { r.Grant = store.Grant{} }})
-		_, err := lock(w, c, "key").Downgrade(w.Context())
-		wantError(w, err, asynclock.ErrLost)
+		wantError(w, errOf(lock(w, c, "key").Downgrade(w.Context())), asynclock.ErrLost)
 	})
 }

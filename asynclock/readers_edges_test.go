@@ -53,8 +53,7 @@ func TestReentryOfReadersAndWriters(t *testing.T) {
 			}
 			unlock(w, l)
 		}
-		_, err := c.LockAll(reader.Context(), []string{"key", "other"})
-		wantError(w, err, asynclock.ErrUpgrade)
+		wantError(w, errOf(c.LockAll(reader.Context(), []string{"key", "other"})), asynclock.ErrUpgrade)
 		unlock(w, reader)
 		next := waiting.has()
 		unlock(w, next)
@@ -103,8 +102,7 @@ func TestTryRLock(t *testing.T) {
 			w.Fatalf("on other terms, beside readers of this client: got %v", err)
 		}
 		for _, c := range []*asynclock.Client{ours, theirs} {
-			_, err := c.TryLock(w.Context(), "key")
-			wantError(w, err, asynclock.ErrHeld)
+			wantError(w, errOf(c.TryLock(w.Context(), "key")), asynclock.ErrHeld)
 		}
 		for _, l := range []*asynclock.Lease{reader, one, other} {
 			unlock(w, l)
@@ -119,8 +117,7 @@ func TestARefusedTryRLockLeavesReadersAlone(t *testing.T) {
 		ours, theirs := w.client(), w.client()
 		reader := rlock(w, ours, "key")
 		writer := w.ask(w.Context(), theirs, "key")
-		_, err := ours.TryRLock(w.Context(), "key", asynclock.WithTTL(ttl/2))
-		wantError(w, err, asynclock.ErrHeld)
+		wantError(w, errOf(ours.TryRLock(w.Context(), "key", asynclock.WithTTL(ttl/2))), asynclock.ErrHeld)
 		wantValid(w, reader)
 		unlock(w, reader)
 		unlock(w, writer.has())
@@ -182,8 +179,7 @@ func TestFuturesOfReaders(t *testing.T) {
 		writer.waits()
 		cancel()
 		unlock(w, writer.has())
-		_, err := (<-results).Lease()
-		wantError(w, err, context.Canceled)
+		wantError(w, errOf((<-results).Lease()), context.Canceled)
 	})
 	scene(t, "Close takes them back", func(w *world) {
 		ours, theirs := w.client(), w.client()
@@ -192,8 +188,7 @@ func TestFuturesOfReaders(t *testing.T) {
 		writer := w.ask(w.Context(), theirs, "key")
 		w.close(ours)
 		unlock(w, writer.has())
-		_, err := (<-results).Lease()
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf((<-results).Lease()), asynclock.ErrClosed)
 	})
 	scene(t, "Close takes them back beside a reader that goes on", func(w *world) {
 		c := w.client()
@@ -205,8 +200,7 @@ func TestFuturesOfReaders(t *testing.T) {
 			w.close(c)
 		}()
 		w.wait()
-		_, err := (<-results).Lease()
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf((<-results).Lease()), asynclock.ErrClosed)
 		wantValid(w, reader)
 		unlock(w, reader)
 		<-closed
@@ -251,20 +245,16 @@ func TestBadRequestsOfReaders(t *testing.T) {
 		wantOp(w, err, "rlock", "key")
 		_, err = c.RLock(nil, "key") //nolint:staticcheck // a nil context is what is tested
 		wantError(w, err, asynclock.ErrInvalidOption)
-		_, err = (*asynclock.Client)(nil).RLock(w.Context(), "key")
-		wantError(w, err, asynclock.ErrInvalidOption)
-		_, err = c.TryRLock(w.Context(), "key", asynclock.WithWait(time.Second))
-		wantError(w, err, asynclock.ErrInvalidOption)
+		wantError(w, errOf((*asynclock.Client)(nil).RLock(w.Context(), "key")), asynclock.ErrInvalidOption)
+		wantError(w, errOf(c.TryRLock(w.Context(), "key", asynclock.WithWait(time.Second))), asynclock.ErrInvalidOption)
 	})
 }
 
 func TestAStoreWithoutReaders(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.clientOf(without(w.store, func(f *store.Features) { f.Shared = false }))
-		_, err := c.RLock(w.Context(), "key")
-		wantError(w, err, asynclock.ErrUnsupported)
-		_, err = (<-c.RLockChan(w.Context(), "key")).Lease()
-		wantError(w, err, asynclock.ErrUnsupported)
+		wantError(w, errOf(c.RLock(w.Context(), "key")), asynclock.ErrUnsupported)
+		wantError(w, errOf((<-c.RLockChan(w.Context(), "key")).Lease()), asynclock.ErrUnsupported)
 		w.wantCalls(asynclocktest.Any, 0)
 		unlock(w, lock(w, c, "key"))
 	})

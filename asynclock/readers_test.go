@@ -296,9 +296,7 @@ func TestATenureIsRenewedWhileAReaderIsLeft(t *testing.T) {
 		unlock(w, first)
 		w.pass(3 * ttl)
 		wantValid(w, second)
-		if err := second.Renew(w.Context(), 2*ttl); err != nil {
-			w.Error(err)
-		}
+		wantError(w, second.Renew(w.Context(), 2*ttl), nil)
 		unlock(w, second)
 	})
 }
@@ -374,10 +372,8 @@ func TestUnderAReaderThatWasLostAnythingWaits(t *testing.T) {
 		w.force(theirs, "key")
 		wantLost(w, reader, asynclock.ErrForced)
 		writer := lock(w, theirs, "key")
-		_, err := ours.TryLock(under, "key")
-		wantError(w, err, asynclock.ErrHeld)
-		_, err = ours.TryRLock(under, "key")
-		wantError(w, err, asynclock.ErrHeld)
+		wantError(w, errOf(ours.TryLock(under, "key")), asynclock.ErrHeld)
+		wantError(w, errOf(ours.TryRLock(under, "key")), asynclock.ErrHeld)
 		var waiting []*pending
 		for _, call := range []acquire{
 			ours.Lock,

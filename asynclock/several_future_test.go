@@ -230,8 +230,7 @@ func TestLockAllChanEndsDuringItsPause(t *testing.T) {
 				w.close(ours)
 			}
 			cancel()
-			_, err := (<-future).Lease()
-			wantError(w, err, want)
+			wantError(w, errOf((<-future).Lease()), want)
 			wantTime(w, "the end", time.Now(), start)
 			w.wantUnused()
 		})
@@ -266,8 +265,7 @@ func TestLockAllChanStaysUnderALeaseThatOthersWaitFor(t *testing.T) {
 		}
 		unlockAll(w, outer)
 		unlock(w, p.get())
-		_, err := (<-future).Lease()
-		wantError(w, err, context.Canceled)
+		wantError(w, errOf((<-future).Lease()), context.Canceled)
 		w.wantUnused()
 	})
 }
@@ -284,8 +282,7 @@ func TestLockAllChanUnderALease(t *testing.T) {
 		}
 		unlockAll(w, outer)
 		w.wait()
-		_, err = (<-future).Lease()
-		wantError(w, err, context.Canceled)
+		wantError(w, errOf((<-future).Lease()), context.Canceled)
 		w.wantHeld("a", "b")
 		unlockAll(w, received)
 		w.wantUnused()

@@ -53,9 +53,7 @@ func TestMultiLeaseIsUnlockedOnce(t *testing.T) {
 		first, second := m.UnlockChan(nil), m.UnlockChan(w.Context()) //nolint:staticcheck // a nil context is allowed
 		unlockAll(w, m)
 		for _, answer := range []<-chan error{first, second, m.UnlockChan(w.Context())} {
-			if err := <-answer; err != nil {
-				w.Error(err)
-			}
+			wantError(w, <-answer, nil)
 		}
 		wantError(w, m.Err(), asynclock.ErrUnlocked)
 		wantError(w, context.Cause(m.Context()), asynclock.ErrUnlocked)
@@ -166,9 +164,7 @@ func TestMultiLeaseIsJoinedByContext(t *testing.T) {
 		w.wantHeld("a", "b", "c", "d")
 		w.pass(10 * ttl)
 		wantValid(w, b)
-		if err := inner.Err(); err != nil {
-			w.Error(err)
-		}
+		wantError(w, inner.Err(), nil)
 		unlock(w, b)
 		w.wantHeld("a", "c", "d")
 		unlockAll(w, inner)
@@ -200,8 +196,7 @@ func TestLockAllKeepsTheOrderOfKeysThatAreHeld(t *testing.T) {
 			w.Fatal(err)
 		}
 		unlockAll(w, m)
-		_, err = c.TryLockAll(b.Context(), []string{"a", "b"}, asynclock.WithReentry(false))
-		wantError(w, err, asynclock.ErrReentry)
+		wantError(w, errOf(c.TryLockAll(b.Context(), []string{"a", "b"}, asynclock.WithReentry(false))), asynclock.ErrReentry)
 		_, err = c.LockAll(b.Context(), []string{"b", "c"}, asynclock.WithTTL(time.Minute))
 		wantError(w, err, asynclock.ErrInvalidOption)
 		wantOp(w, err, "lock all", "b")
@@ -287,9 +282,7 @@ func TestCloseWaitsForAMultiLease(t *testing.T) {
 			w.Errorf("got error %v, closed %d; want Close to wait", err, len(closed))
 		}
 		unlockAll(w, m)
-		if err := <-closed; err != nil {
-			w.Error(err)
-		}
+		wantError(w, <-closed, nil)
 		m = lockAll(w, other, []string{"a", "b"})
 		abandon(other)
 		wantError(w, m.Err(), asynclock.ErrClosed)
@@ -309,9 +302,7 @@ func TestRenewOfAMultiLeaseExtendsEachPart(t *testing.T) {
 			w.Fatal(err)
 		}
 		wantTime(w, "the deadline", m.Deadline(), now.Add(trusted(time.Hour)))
-		if err := m.Renew(w.Context(), asynclock.MinTTL); err != nil {
-			w.Error(err)
-		}
+		wantError(w, m.Renew(w.Context(), asynclock.MinTTL), nil)
 		wantTime(w, "the deadline after a shorter TTL", m.Deadline(), now.Add(trusted(time.Hour)))
 		for _, key := range three {
 			w.wantCalls(asynclocktest.Renew.On(key), 2)
@@ -338,9 +329,7 @@ func TestRenewOfAMultiLeaseSendsTheLanesSideBySide(t *testing.T) {
 		w.store.Every(asynclocktest.Renew.Any, asynclocktest.Slow(time.Second/2, time.Second/2))
 		m := lockAll(w, w.client(), three, asynclock.WithRenewal(false))
 		start := time.Now()
-		if err := m.Renew(w.Context(), time.Hour); err != nil {
-			w.Error(err)
-		}
+		wantError(w, m.Renew(w.Context(), time.Hour), nil)
 		wantTime(w, "the end", time.Now(), start.Add(time.Second))
 		wantTime(w, "the deadline", m.Deadline(), start.Add(trusted(time.Hour)))
 	})

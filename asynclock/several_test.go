@@ -27,9 +27,7 @@ func (w *world) close(c *asynclock.Client) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), time.Hour)
 	defer cancel()
-	if err := c.Close(ctx); err != nil {
-		w.Error(err)
-	}
+	wantError(w, c.Close(ctx), nil)
 }
 
 // lockAll takes keys that can be had.
@@ -230,23 +228,17 @@ func TestLockAllNeedsAContextAndAnOpenClient(t *testing.T) {
 			ctx  context.Context
 			want error
 		}{{nil, asynclock.ErrInvalidOption}, {ended, context.Canceled}} {
-			_, err := c.LockAll(bad.ctx, keys)
-			wantError(w, err, bad.want)
-			_, err = c.TryLockAll(bad.ctx, keys)
-			wantError(w, err, bad.want)
-			_, err = (<-c.LockAllChan(bad.ctx, keys)).Lease()
-			wantError(w, err, bad.want)
+			wantError(w, errOf(c.LockAll(bad.ctx, keys)), bad.want)
+			wantError(w, errOf(c.TryLockAll(bad.ctx, keys)), bad.want)
+			wantError(w, errOf((<-c.LockAllChan(bad.ctx, keys)).Lease()), bad.want)
 		}
-		_, err := c.TryLockAll(w.Context(), keys, asynclock.WithWait(time.Second))
-		wantError(w, err, asynclock.ErrInvalidOption)
+		wantError(w, errOf(c.TryLockAll(w.Context(), keys, asynclock.WithWait(time.Second))), asynclock.ErrInvalidOption)
 		abandon(c)
-		_, err = c.LockAll(w.Context(), keys)
+		_, err := c.LockAll(w.Context(), keys)
 		wantError(w, err, asynclock.ErrClosed)
 		wantOp(w, err, "lock all", "a")
-		_, err = c.TryLockAll(w.Context(), keys)
-		wantError(w, err, asynclock.ErrClosed)
-		_, err = (<-c.LockAllChan(w.Context(), keys)).Lease()
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf(c.TryLockAll(w.Context(), keys)), asynclock.ErrClosed)
+		wantError(w, errOf((<-c.LockAllChan(w.Context(), keys)).Lease()), asynclock.ErrClosed)
 		w.wantUnused()
 	})
 }
@@ -376,9 +368,8 @@ func TestLockAllSaysThatItsContextEndedInATry(t *testing.T) {
 		w.store.Every(asynclocktest.Acquire.On("b"), asynclocktest.Hang)
 		ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
 		defer cancel()
-		_, err := ours.LockAll(ctx, []string{"a", "b"})
-		wantError(w, err, context.DeadlineExceeded, asynclock.ErrHeld)
-		_, err = ours.LockAll(w.Context(), []string{"a", "b"}, asynclock.WithWait(100*time.Millisecond))
+		wantError(w, errOf(ours.LockAll(ctx, []string{"a", "b"})), context.DeadlineExceeded, asynclock.ErrHeld)
+		_, err := ours.LockAll(w.Context(), []string{"a", "b"}, asynclock.WithWait(100*time.Millisecond))
 		wantError(w, err, context.DeadlineExceeded, asynclock.ErrHeld)
 		unlock(w, held)
 	})
@@ -389,8 +380,7 @@ func TestTryLockAllNamesTheFirstKeyThatItCouldNotHave(t *testing.T) {
 		ours, theirs := w.bounded(), w.bounded()
 		held := lock(w, theirs, "a")
 		w.store.Every(asynclocktest.Acquire.On("c"), asynclocktest.Fail(asynclock.ErrDenied))
-		_, err := ours.TryLockAll(w.Context(), []string{"a", "b", "c"})
-		wantError(w, err, asynclock.ErrHeld)
+		wantError(w, errOf(ours.TryLockAll(w.Context(), []string{"a", "b", "c"})), asynclock.ErrHeld)
 		unlock(w, held)
 	})
 }
@@ -421,16 +411,14 @@ func TestLockAllDoesNotWaitLongForWhatItGivesBack(t *testing.T) {
 		lock(w, theirs, "b")
 		w.store.Every(asynclocktest.Release.Any, asynclocktest.Hang)
 		began := time.Now()
-		_, err := ours.TryLockAll(w.Context(), []string{"a", "b"})
-		wantError(w, err, asynclock.ErrHeld)
+		wantError(w, errOf(ours.TryLockAll(w.Context(), []string{"a", "b"})), asynclock.ErrHeld)
 		if took := time.Since(began); took > 10*time.Second {
 			w.Errorf("TryLockAll took %v, want at most ten seconds", took)
 		}
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		defer cancel()
 		began = time.Now()
-		_, err = ours.LockAll(ctx, []string{"a2", "b"})
-		wantError(w, err, context.DeadlineExceeded)
+		wantError(w, errOf(ours.LockAll(ctx, []string{"a2", "b"})), context.DeadlineExceeded)
 		if took := time.Since(began); took > time.Second+100*time.Millisecond {
 			w.Errorf("LockAll took %v, want little more than its context's second", took)
 		}

@@ -135,8 +135,7 @@ func TestLockAllHoldsNothingBackThatItGivesBack(t *testing.T) {
 		ours, theirs := w.bounded(), w.bounded()
 		b := lock(w, theirs, "b")
 		keys := []string{"a", "b", "c"}
-		_, err := ours.TryLockAll(w.Context(), keys, asynclock.WithMinHold(time.Hour))
-		wantError(w, err, asynclock.ErrHeld)
+		wantError(w, errOf(ours.TryLockAll(w.Context(), keys, asynclock.WithMinHold(time.Hour))), asynclock.ErrHeld)
 		w.wantHeld("b")
 		unlock(w, b)
 		start := time.Now()
@@ -375,9 +374,7 @@ func TestLockAllTakesALostKeyAgain(t *testing.T) {
 			w.Errorf("tokens: got %v, want new ones from b on, before %v", got, old)
 		}
 		w.pass(10 * ttl)
-		if err := m.Err(); err != nil {
-			w.Error(err)
-		}
+		wantError(w, m.Err(), nil)
 		unlockAll(w, m)
 		w.wantUnused()
 	})

@@ -99,8 +99,7 @@ func TestPausedClientHandsOutNothingThatHasEnded(t *testing.T) {
 		w.wait()
 		goOn := brake.pull(w)
 		w.pass(ttl)
-		_, err := (<-future).Lease()
-		wantError(w, err, asynclock.ErrExpired)
+		wantError(w, errOf((<-future).Lease()), asynclock.ErrExpired)
 		goOn()
 	})
 	scene(t, "a joined lease", func(w *world) {
@@ -233,9 +232,7 @@ func TestContextOfALease(t *testing.T) {
 		}
 		cancel()
 		w.pass(time.Minute)
-		if err := ctx.Err(); err != nil {
-			w.Errorf("after the end of the waiting's context: got %v, want no error", err)
-		}
+		wantError(w, ctx.Err(), nil)
 		if again := l.Context(); again != ctx || l.Done() != ctx.Done() {
 			w.Error("a second call gives another context")
 		}

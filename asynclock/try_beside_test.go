@@ -160,8 +160,7 @@ func TestFutureThatDoesNotWaitBesideARequest(t *testing.T) {
 		second := future(w, c)
 		w.pass(callTimeout / 2)
 		first.has()
-		_, err := (<-second).Lease()
-		wantError(w, err, asynclock.ErrHeld)
+		wantError(w, errOf((<-second).Lease()), asynclock.ErrHeld)
 	})
 	scene(t, "that is given up", func(w *world) {
 		c := w.client()
@@ -180,8 +179,7 @@ func TestFutureThatDoesNotWaitBesideARequest(t *testing.T) {
 		w.ask(w.Context(), c, "key")
 		second := future(w, c)
 		abandon(c)
-		_, err := (<-second).Lease()
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf((<-second).Lease()), asynclock.ErrClosed)
 	})
 }
 
@@ -312,8 +310,7 @@ func TestReaderBehindATryThatIsServed(t *testing.T) {
 		try := w.askBy(w.Context(), c.TryRLock, "key", mode)
 		reader := w.askBy(w.Context(), c.RLock, "key")
 		w.pass(time.Millisecond / 2)
-		_, err := (<-full).Lease()
-		wantError(w, err, asynclock.ErrQueueFull)
+		wantError(w, errOf((<-full).Lease()), asynclock.ErrQueueFull)
 		l := try.has()
 		cancel()
 		wantError(w, writer.ended(), context.Canceled)

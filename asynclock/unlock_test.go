@@ -80,13 +80,9 @@ func TestUnlockWithAContextThatHasEndedGivesTheKeyBack(t *testing.T) {
 		p := w.ask(w.Context(), waiter, "key")
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
-		if err := l.Unlock(ctx); err != nil {
-			w.Errorf("got error %v, want none", err)
-		}
+		wantError(w, l.Unlock(ctx), nil)
 		again := p.has()
-		if err := <-again.UnlockChan(ctx); err != nil {
-			w.Errorf("got error %v, want none", err)
-		}
+		wantError(w, <-again.UnlockChan(ctx), nil)
 		w.wantUnused()
 	})
 }
@@ -197,9 +193,7 @@ func TestUnlockChanHasOneAnswer(t *testing.T) {
 			if len(answers) != 1 {
 				w.Fatalf("the channel has %d answers, want one", len(answers))
 			}
-			if err := <-answers; err != nil {
-				w.Errorf("got error %v, want none", err)
-			}
+			wantError(w, <-answers, nil)
 			select {
 			case err, open := <-answers:
 				w.Errorf("the channel has another answer %v, open %v", err, open)
@@ -232,9 +226,7 @@ func TestUnlockFromAnyGoroutine(t *testing.T) {
 		l := w.ask(w.Context(), w.client(), "key").has()
 		answer := make(chan error)
 		go func() { answer <- l.Unlock(w.Context()) }()
-		if err := <-answer; err != nil {
-			w.Error(err)
-		}
+		wantError(w, <-answer, nil)
 		w.wantUnused()
 	})
 }
@@ -272,9 +264,7 @@ func TestUnlockUnderAnEndedContextHearsAStoreNearby(t *testing.T) {
 		w.store.Every(asynclocktest.Release.Any, asynclocktest.Slow(20*time.Millisecond, 20*time.Millisecond))
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
-		if err := l.Unlock(ctx); err != nil {
-			w.Errorf("got error %v, want none", err)
-		}
+		wantError(w, l.Unlock(ctx), nil)
 		w.wantUnused()
 	})
 }
@@ -365,9 +355,7 @@ func TestReleaseThatArrivesAfterTheTTLIsNoLoss(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key", asynclock.WithMaxHold(asynclock.MinTTL))
 		w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(callTimeout/2, 0))
-		if err := l.Unlock(w.Context()); err != nil {
-			w.Errorf("got error %v, want none", err)
-		}
+		wantError(w, l.Unlock(w.Context()), nil)
 		w.wantUnused()
 	})
 }

@@ -149,9 +149,7 @@ func TestRepeatedReleaseDoesNotQueueAgain(t *testing.T) {
 		w.pass(300 * time.Millisecond)
 		cancel()
 		wantError(w, p.ended(), context.Canceled)
-		if err := <-answer; err != nil {
-			w.Error(err)
-		}
+		wantError(w, <-answer, nil)
 		w.wantCalls(itsRelease, 5)
 		w.wantUnused()
 	})
@@ -168,8 +166,7 @@ func TestLateGrantingReplyOfAFinishedAcquisitionIsGivenBack(t *testing.T) {
 		w.pass(50 * time.Millisecond)
 		w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(10*time.Second, 0)) // the withdrawal
 		cancel()
-		_, err := (<-future).Lease()
-		wantError(w, err, context.Canceled)
+		wantError(w, errOf((<-future).Lease()), context.Canceled)
 		w.pass(400 * time.Millisecond)
 		if !w.inspect("key").Held {
 			w.Fatal("the key is free before the reply, want the late request to have it")
@@ -209,8 +206,7 @@ func TestCancelRacingAGrant(t *testing.T) {
 			x.cancel()
 			x.wait()
 			x.message()
-			_, err := (<-x.mine).Lease()
-			wantError(x, err, context.Canceled)
+			wantError(x, errOf((<-x.mine).Lease()), context.Canceled)
 			x.next.has()
 		})
 	})
@@ -219,8 +215,7 @@ func TestCancelRacingAGrant(t *testing.T) {
 			x.message()
 			x.cancel()
 			x.wait()
-			_, err := (<-x.mine).Lease()
-			wantError(x, err, context.Canceled)
+			wantError(x, errOf((<-x.mine).Lease()), context.Canceled)
 			x.next.has()
 		})
 	})

@@ -108,14 +108,12 @@ func TestWithWaitAsTheClientsDefault(t *testing.T) {
 		holder, c := w.client(), w.client(asynclock.WithWait(time.Second))
 		l := lock(w, holder, "key")
 		began := time.Now()
-		_, err := c.Lock(w.Context(), "key")
-		wantError(w, err, context.DeadlineExceeded)
+		wantError(w, errOf(c.Lock(w.Context(), "key")), context.DeadlineExceeded)
 		if since(began) != time.Second {
 			w.Errorf("waited for %v, want 1s", since(began))
 		}
-		_, err = c.Lock(w.Context(), "key", asynclock.WithWait(0))
-		wantError(w, err, asynclock.ErrHeld)
-		_, err = c.TryLock(w.Context(), "key") // to which the default means nothing
+		wantError(w, errOf(c.Lock(w.Context(), "key", asynclock.WithWait(0))), asynclock.ErrHeld)
+		_, err := c.TryLock(w.Context(), "key") // to which the default means nothing
 		wantError(w, err, asynclock.ErrHeld)
 		unlock(w, l)
 	})
@@ -161,10 +159,8 @@ func TestWaitersOfDifferentPatiencePassTheKeyOn(t *testing.T) {
 func TestWithWaitIsChecked(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
-		_, err := c.Lock(w.Context(), "key", asynclock.WithWait(-1))
-		wantError(w, err, asynclock.ErrInvalidOption)
-		_, err = c.TryLock(w.Context(), "key", asynclock.WithWait(time.Second))
-		wantError(w, err, asynclock.ErrInvalidOption)
+		wantError(w, errOf(c.Lock(w.Context(), "key", asynclock.WithWait(-1))), asynclock.ErrInvalidOption)
+		wantError(w, errOf(c.TryLock(w.Context(), "key", asynclock.WithWait(time.Second))), asynclock.ErrInvalidOption)
 		l, err := c.TryLock(w.Context(), "key", asynclock.WithWait(0))
 		if err != nil {
 			w.Fatal(err)
@@ -232,8 +228,7 @@ func (w *world) wantFutureEnds(wait time.Duration, want error) {
 	if len(future) != 1 {
 		w.Fatalf("after %v the future still waits, want %v", wait, want)
 	}
-	_, err := (<-future).Lease()
-	wantError(w, err, want)
+	wantError(w, errOf((<-future).Lease()), want)
 	unlock(w, held)
 }
 

@@ -124,8 +124,7 @@ func TestQueueLimit(t *testing.T) {
 		_, err := c.Lock(w.Context(), "key")
 		wantError(w, err, asynclock.ErrQueueFull)
 		wantOp(w, err, "lock", "key")
-		_, err = (<-c.LockChan(w.Context(), "key")).Lease()
-		wantError(w, err, asynclock.ErrQueueFull)
+		wantError(w, errOf((<-c.LockChan(w.Context(), "key")).Lease()), asynclock.ErrQueueFull)
 		if got := w.calls(asynclocktest.Any); got != before {
 			w.Errorf("the store was asked %d times, want never: the client knows", got-before)
 		}
@@ -139,8 +138,7 @@ func TestQueueLimit(t *testing.T) {
 		held := lock(w, w.client(), "key")
 		first, second := w.ask(w.Context(), w.client(), "key"), w.ask(w.Context(), w.client(), "key")
 		c := w.client()
-		_, err := c.Lock(w.Context(), "key", asynclock.WithQueueLimit(2))
-		wantError(w, err, asynclock.ErrQueueFull)
+		wantError(w, errOf(c.Lock(w.Context(), "key", asynclock.WithQueueLimit(2))), asynclock.ErrQueueFull)
 		third := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(3))
 		w.pass(10 * heartbeat) // who has a place keeps it
 		unlock(w, held)

@@ -244,7 +244,10 @@ func (p *pending) get() *asynclock.Lease {
 	return p.has()
 }
 
-// wantError fails the test unless err is each of targets.
+// errOf is the error of a call that also returns something else.
+func errOf[T any](_ T, err error) error { return err }
+
+// wantError fails the test unless err is each of targets. Nil is the target of no error.
 func wantError(tb testing.TB, err error, targets ...error) {
 	tb.Helper()
 	for _, target := range targets {
