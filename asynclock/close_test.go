@@ -19,15 +19,8 @@ import (
 )
 
 // closing is a Close in a goroutine of its own.
-func (w *world) closing(ctx context.Context, c *asynclock.Client) *pending {
-	p := &pending{w: w, done: make(chan struct{})}
-	go func() {
-		defer close(p.done)
-		p.err = c.Close(ctx)
-		p.at = time.Now()
-	}()
-	w.wait()
-	return p
+func (w *world) closing(ctx context.Context, c *asynclock.Client) *pendingOf[struct{}] {
+	return begin(w, func() (struct{}, error) { return struct{}{}, c.Close(ctx) })
 }
 
 // Those who wait are told at once; those who hold may go on, and Close waits for
@@ -232,7 +225,7 @@ func TestCloseAgain(t *testing.T) {
 		second.waits()
 		wantValid(w, l)
 		unlock(w, l)
-		for _, p := range []*pending{first, second} {
+		for _, p := range []*pendingOf[struct{}]{first, second} {
 			wantError(w, p.ended(), nil)
 		}
 		wantError(w, c.Close(w.Context()), nil)

@@ -252,23 +252,9 @@ func TestALeaseWritesItsNoteWhileTheClientCloses(t *testing.T) {
 	})
 }
 
-// A notePending is a SetNote in a goroutine of its own.
-type notePending struct {
-	done chan struct{}
-	err  error
-	at   time.Time // when it was done
-}
-
 // writeNote begins to write a note, and returns when the request is under way or waits for its turn.
-func (w *world) writeNote(ctx context.Context, l *asynclock.Lease, data string) *notePending {
-	p := &notePending{done: make(chan struct{})}
-	go func() {
-		defer close(p.done)
-		p.err = l.SetNote(ctx, []byte(data), time.Hour)
-		p.at = time.Now()
-	}()
-	w.wait()
-	return p
+func (w *world) writeNote(ctx context.Context, l *asynclock.Lease, data string) *pendingOf[struct{}] {
+	return begin(w, func() (struct{}, error) { return struct{}{}, l.SetNote(ctx, []byte(data), time.Hour) })
 }
 
 // The store carries out the first request, and its answer is lost. The second call begins before the first
@@ -293,7 +279,7 @@ func TestNotesOfOneLeaseAreWrittenOneAfterTheOther(t *testing.T) {
 			late := w.writeNote(w.Context(), second, "second")
 			last := w.writeNote(w.Context(), l, "last")
 			w.pass(time.Second)
-			for what, p := range map[string]*notePending{"first": early, "second": late, "last": last} {
+			for what, p := range map[string]*pendingOf[struct{}]{"first": early, "second": late, "last": last} {
 				select {
 				case <-p.done:
 					if p.err != nil {

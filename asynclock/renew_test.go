@@ -195,10 +195,7 @@ func TestRenewByHandEndsWithItsContext(t *testing.T) {
 func TestRenewByHandFindsTheLoss(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
-		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
-			w.Fatal(err)
-		}
+		w.steal()
 		wantValid(w, l) // it can't know
 		wantError(w, l.Renew(w.Context(), ttl), asynclock.ErrExpired, asynclock.ErrLost)
 		wantError(w, l.Err(), asynclock.ErrExpired)

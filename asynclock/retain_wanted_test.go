@@ -195,29 +195,6 @@ func TestLostMessagesDelayTheGivingBack(t *testing.T) {
 	}
 }
 
-// A grant that an earlier request may have led to, one without an answer, may not
-// be one that we are told about.
-func TestGrantOfAnUnknownRequestIsNotRetained(t *testing.T) {
-	scene(t, "without an answer", func(w *world) {
-		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.LoseReply)
-		p := w.ask(w.Context(), w.retainer(), "key")
-		unlock(w, p.get())
-		w.wait()
-		w.wantUnused()
-	})
-	scene(t, "answered late", func(w *world) {
-		c, other := w.retainer(), w.client()
-		held := lock(w, other, "key")
-		p := w.ask(w.Context(), c, "key")
-		w.store.Every(asynclocktest.Acquire.From(0), asynclocktest.Slow(0, 900*time.Millisecond)) // the heartbeat, whenever it is
-		w.pass(heartbeat + heartbeat/5)
-		unlock(w, held)
-		unlock(w, p.has())
-		w.pass(time.Second)
-		w.wantUnused()
-	})
-}
-
 func TestNothingIsRetainedOnAStoreThatSaysNothing(t *testing.T) {
 	for name, able := range map[string]bool{"for ever": false, "for now": true} {
 		scene(t, name, func(w *world) {
@@ -240,29 +217,6 @@ func TestNothingIsRetainedOnAStoreThatSaysNothing(t *testing.T) {
 }
 
 // The stories that follow are about retained keys that the client loses.
-
-// That another has what was still trusted is for operators to know, though no lease is
-// lost.
-func TestRetainedKeyThatWasStolenIsSaidInTheLog(t *testing.T) {
-	story(t, func(w *world) {
-		var log notebook
-		c, other := w.retainer(log.option(slog.LevelWarn)), w.client()
-		w.retained(c)
-		w.store.EveryEvent(asynclocktest.Kind(store.EventForced), asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
-			w.Fatal(err)
-		}
-		theirs := lock(w, other, "key")
-		w.pass(ttl/3 + ttl/30)
-		if err := c.Close(w.Context()); err != nil { // it has written its log then
-			w.Error(err)
-		}
-		if text := log.String(); !strings.Contains(text, "another has a key that was retained") {
-			w.Errorf("got the log %q, want it to say that another has the key", text)
-		}
-		unlock(w, theirs)
-	})
-}
 
 // When the store can't be reached, the key is anybody's once its trust has
 // ended, and is not taken again shortly before.

@@ -48,57 +48,9 @@ func unlockAll(tb testing.TB, m *asynclock.MultiLease) {
 	}
 }
 
-// A pendingAll is a LockAll in a goroutine of its own.
-type pendingAll struct {
-	w     *world
-	done  chan struct{}
-	lease *asynclock.MultiLease
-	err   error
-	at    time.Time // when it was done
-}
-
 // askAll begins to wait for keys, and returns when it waits.
-func (w *world) askAll(ctx context.Context, c *asynclock.Client, keys []string, options ...asynclock.LockOption) *pendingAll {
-	p := &pendingAll{w: w, done: make(chan struct{})}
-	go func() {
-		defer close(p.done)
-		p.lease, p.err = c.LockAll(ctx, keys, options...)
-		p.at = time.Now()
-	}()
-	w.wait()
-	return p
-}
-
-// waits fails the story if the request is over.
-func (p *pendingAll) waits() {
-	p.w.Helper()
-	p.w.wait()
-	select {
-	case <-p.done:
-		p.w.Fatalf("the request has lease %v, error %v; want it to wait", p.lease, p.err)
-	default:
-	}
-}
-
-// has returns the lease, which the request must have by now.
-func (p *pendingAll) has() *asynclock.MultiLease {
-	p.w.Helper()
-	if err := p.ended(); err != nil {
-		p.w.Fatal(err)
-	}
-	return p.lease
-}
-
-// ended returns the error of a request that must be over by now.
-func (p *pendingAll) ended() error {
-	p.w.Helper()
-	p.w.wait()
-	select {
-	case <-p.done:
-	default:
-		p.w.Fatal("the request still waits")
-	}
-	return p.err
+func (w *world) askAll(ctx context.Context, c *asynclock.Client, keys []string, options ...asynclock.LockOption) *pendingOf[*asynclock.MultiLease] {
+	return begin(w, func() (*asynclock.MultiLease, error) { return c.LockAll(ctx, keys, options...) })
 }
 
 // wantHeld fails the test unless exactly these of the keys are held.

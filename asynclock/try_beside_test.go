@@ -17,14 +17,7 @@ import (
 
 // try makes a TryLock in a goroutine of its own.
 func (w *world) try(ctx context.Context, c *asynclock.Client) *pending {
-	p := &pending{w: w, done: make(chan struct{})}
-	go func() {
-		defer close(p.done)
-		p.lease, p.err = c.TryLock(ctx, "key")
-		p.at = time.Now()
-	}()
-	w.wait()
-	return p
+	return begin(w, func() (*asynclock.Lease, error) { return c.TryLock(ctx, "key") })
 }
 
 func TestTryLockBesideARequestThatIsRefused(t *testing.T) {

@@ -16,6 +16,15 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
+// steal has the store take "key" from its holder, whom nobody tells.
+func (w *world) steal() {
+	w.Helper()
+	w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
+	if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
+		w.Fatal(err)
+	}
+}
+
 func TestUnlockGivesTheKeyToTheNext(t *testing.T) {
 	story(t, func(w *world) {
 		holder, waiter := w.client(), w.client()
@@ -45,10 +54,7 @@ func TestUnlockGivesOneAnswer(t *testing.T) {
 		scene(t, c.name, func(w *world) {
 			l := lock(w, w.client(), "key")
 			if c.lose {
-				w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-				if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
-					w.Fatal(err)
-				}
+				w.steal()
 			}
 			w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(10*time.Millisecond, 10*time.Millisecond))
 			const calls = 100
@@ -209,10 +215,7 @@ func TestUnlockChanHasOneAnswer(t *testing.T) {
 func TestUnlockFindsTheLoss(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
-		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
-			w.Fatal(err)
-		}
+		w.steal()
 		wantValid(w, l)
 		wantError(w, l.Unlock(w.Context()), asynclock.ErrLost)
 		wantError(w, l.Unlock(w.Context()), asynclock.ErrLost)
@@ -307,10 +310,7 @@ func TestUnlockSaysWhyTheLeaseWasLost(t *testing.T) {
 	scene(t, "nobody has it", func(w *world) {
 		var log notebook
 		l := lock(w, w.client(log.option(slog.LevelWarn)), "key")
-		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
-			w.Fatal(err)
-		}
+		w.steal()
 		wantError(w, l.Unlock(w.Context()), asynclock.ErrExpired)
 		w.wait()
 		log.wantLine(w, "level=WARN", "lost", "key=key", "expired")
@@ -318,10 +318,7 @@ func TestUnlockSaysWhyTheLeaseWasLost(t *testing.T) {
 	scene(t, "another has it", func(w *world) {
 		var log notebook
 		l, other := lock(w, w.client(log.option(slog.LevelWarn)), "key"), w.client()
-		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
-			w.Fatal(err)
-		}
+		w.steal()
 		theirs := lock(w, other, "key")
 		wantError(w, l.Unlock(w.Context()), asynclock.ErrStolen)
 		w.wait()
@@ -378,10 +375,7 @@ func (w *world) grantedDuringAHeartbeat(there, back time.Duration, options ...as
 func TestLossIsToldDuringAHeartbeat(t *testing.T) {
 	story(t, func(w *world) {
 		l := w.grantedDuringAHeartbeat(0, 200*time.Millisecond)
-		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
-			w.Fatal(err)
-		}
+		w.steal()
 		wantError(w, l.Unlock(w.Context()), asynclock.ErrLost)
 	})
 }

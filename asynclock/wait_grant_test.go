@@ -136,7 +136,7 @@ func stoodStill(d time.Duration) asynclocktest.Fault {
 }
 
 // wantEnd waits until an acquisition fails.
-func (p *pending) wantEnd(targets ...error) {
+func (p *pendingOf[L]) wantEnd(targets ...error) {
 	p.w.Helper()
 	<-p.done
 	wantError(p.w, p.err, targets...)

@@ -175,13 +175,28 @@ func unlock(tb testing.TB, l *asynclock.Lease) {
 	}
 }
 
-// A pending acquisition is a Lock in a goroutine of its own.
-type pending struct {
+// A pendingOf is a call in a goroutine of its own, which returns an L.
+type pendingOf[L any] struct {
 	w     *world
 	done  chan struct{}
-	lease *asynclock.Lease
+	lease L
 	err   error
 	at    time.Time // when it was done
+}
+
+// A pending acquisition is a Lock, or the like.
+type pending = pendingOf[*asynclock.Lease]
+
+// begin makes the call, and returns when it waits or is over.
+func begin[L any](w *world, call func() (L, error)) *pendingOf[L] {
+	p := &pendingOf[L]{w: w, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		p.lease, p.err = call()
+		p.at = time.Now()
+	}()
+	w.wait()
+	return p
 }
 
 // ask begins to wait for a key, and returns when it waits.
@@ -191,21 +206,14 @@ func (w *world) ask(ctx context.Context, c *asynclock.Client, key string, option
 
 // askBy is ask by another call.
 func (w *world) askBy(ctx context.Context, call acquire, key string, options ...asynclock.LockOption) *pending {
-	p := &pending{w: w, done: make(chan struct{})}
-	go func() {
-		defer close(p.done)
-		p.lease, p.err = call(ctx, key, options...)
-		p.at = time.Now()
-	}()
-	w.wait()
-	return p
+	return begin(w, func() (*asynclock.Lease, error) { return call(ctx, key, options...) })
 }
 
 // An acquire is a call that takes a key, as Lock does.
 type acquire func(ctx context.Context, key string, options ...asynclock.LockOption) (*asynclock.Lease, error)
 
 // waits fails the story if the acquisition is over.
-func (p *pending) waits() {
+func (p *pendingOf[L]) waits() {
 	p.w.Helper()
 	p.w.wait()
 	select {
@@ -216,7 +224,7 @@ func (p *pending) waits() {
 }
 
 // has returns the lease, which the waiter must have by now.
-func (p *pending) has() *asynclock.Lease {
+func (p *pendingOf[L]) has() L {
 	p.w.Helper()
 	if err := p.ended(); err != nil {
 		p.w.Fatal(err)
@@ -225,7 +233,7 @@ func (p *pending) has() *asynclock.Lease {
 }
 
 // ended returns the error of an acquisition that must be over by now.
-func (p *pending) ended() error {
+func (p *pendingOf[L]) ended() error {
 	p.w.Helper()
 	p.w.wait()
 	select {
@@ -238,7 +246,7 @@ func (p *pending) ended() error {
 }
 
 // get returns the lease when the waiter has it.
-func (p *pending) get() *asynclock.Lease {
+func (p *pendingOf[L]) get() L {
 	p.w.Helper()
 	<-p.done
 	return p.has()
@@ -286,14 +294,14 @@ func wantOp(tb testing.TB, err error, op, key string) {
 }
 
 // hasNow returns the lease, if the waiter has it by now.
-func (p *pending) hasNow() (*asynclock.Lease, bool) {
+func (p *pendingOf[L]) hasNow() (lease L, has bool) {
 	p.w.Helper()
 	p.w.wait()
 	select {
 	case <-p.done:
 		return p.lease, p.err == nil
 	default:
-		return nil, false
+		return lease, false
 	}
 }
 
