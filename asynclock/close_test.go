@@ -19,15 +19,8 @@ import (
 )
 
 // closing is a Close in a goroutine of its own.
-func (w *world) closing(ctx context.Context, c *asynclock.Client) *pending {
-	p := &pending{w: w, done: make(chan struct{})}
-	go func() {
-		defer close(p.done)
-		p.err = c.Close(ctx)
-		p.at = time.Now()
-	}()
-	w.wait()
-	return p
+func (w *world) closing(ctx context.Context, c *asynclock.Client) *pendingOf[struct{}] {
+	return begin(w, func() (struct{}, error) { return struct{}{}, c.Close(ctx) })
 }
 
 // Those who wait are told at once; those who hold may go on, and Close waits for
@@ -45,8 +38,7 @@ func TestCloseTellsWaitersAndWaitsForHolders(t *testing.T) {
 		for _, q := range waiting {
 			wantError(w, q.ended(), asynclock.ErrClosed)
 		}
-		_, err := (<-future).Lease()
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf((<-future).Lease()), asynclock.ErrClosed)
 		if got := w.inspect("theirs").Waiters; got != 0 {
 			w.Errorf("the store has %d waiters, want none", got)
 		}
@@ -56,9 +48,7 @@ func TestCloseTellsWaitersAndWaitsForHolders(t *testing.T) {
 			wantValid(w, l)
 			unlock(w, l)
 		}
-		if err := p.ended(); err != nil {
-			w.Errorf("Close: got error %v, want none", err)
-		}
+		wantError(w, p.ended(), nil)
 		wantValid(w, theirs)
 		unlock(w, theirs)
 		w.wantUnused()
@@ -72,12 +62,9 @@ func TestCloseGivesBackWhatNobodyClaimed(t *testing.T) {
 		future := c.LockChan(w.Context(), "key")
 		w.wait()
 		p := w.ask(w.Context(), other, "key")
-		if err := c.Close(w.Context()); err != nil {
-			w.Error(err)
-		}
+		wantError(w, c.Close(w.Context()), nil)
 		unlock(w, p.has())
-		_, err := (<-future).Lease()
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf((<-future).Lease()), asynclock.ErrClosed)
 		w.wantUnused()
 	})
 }
@@ -93,8 +80,7 @@ func TestWhatIsReceivedDuringCloseIsTheReceivers(t *testing.T) {
 			held := lock(w, other, fmt.Sprint("held ", i))
 			defer unlock(w, held)
 			go func() {
-				_, err := c.Lock(w.Context(), held.Key())
-				wantError(w, err, asynclock.ErrClosed)
+				wantError(w, errOf(c.Lock(w.Context(), held.Key())), asynclock.ErrClosed)
 				turnedAway <- struct{}{}
 			}()
 			granted[i] = c.LockChan(w.Context(), fmt.Sprint("granted ", i))
@@ -113,9 +99,7 @@ func TestWhatIsReceivedDuringCloseIsTheReceivers(t *testing.T) {
 		for range keys - 1 {
 			<-turnedAway
 		}
-		if err := <-closed; err != nil {
-			w.Error(err)
-		}
+		wantError(w, <-closed, nil)
 	})
 }
 
@@ -218,15 +202,12 @@ func TestWorkUnderALeaseMayReenterWhileClosing(t *testing.T) {
 		p := w.closing(w.Context(), c)
 		joined := w.join(l.Context(), c, l)
 		future := claim(w, c.LockChan(l.Context(), "key"))
-		_, err := c.Lock(l.Context(), "another")
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf(c.Lock(l.Context(), "another")), asynclock.ErrClosed)
 		for _, l := range []*asynclock.Lease{l, joined, future} {
 			p.waits()
 			unlock(w, l)
 		}
-		if err := p.ended(); err != nil {
-			w.Error(err)
-		}
+		wantError(w, p.ended(), nil)
 		w.wantUnused()
 	})
 }
@@ -244,17 +225,11 @@ func TestCloseAgain(t *testing.T) {
 		second.waits()
 		wantValid(w, l)
 		unlock(w, l)
-		for _, p := range []*pending{first, second} {
-			if err := p.ended(); err != nil {
-				w.Error(err)
-			}
+		for _, p := range []*pendingOf[struct{}]{first, second} {
+			wantError(w, p.ended(), nil)
 		}
-		if err := c.Close(w.Context()); err != nil {
-			w.Error(err)
-		}
-		if got := w.calls(asynclocktest.Close.Any); got != 1 {
-			w.Errorf("left the store %d times, want once", got)
-		}
+		wantError(w, c.Close(w.Context()), nil)
+		w.wantCalls(asynclocktest.Close.Any, 1)
 	})
 }
 
@@ -271,12 +246,8 @@ func TestCloseLeavesTheStoreLast(t *testing.T) {
 		cancel()
 		wantError(w, p.ended(), context.Canceled)
 		answer := mine.UnlockChan(w.Context())
-		if err := c.Close(w.Context()); err != nil {
-			w.Error(err)
-		}
-		if err := <-answer; err != nil {
-			w.Error(err)
-		}
+		wantError(w, c.Close(w.Context()), nil)
+		wantError(w, <-answer, nil)
 		calls := w.store.Calls(asynclocktest.Match(asynclocktest.Any).From(1))
 		if last := calls[len(calls)-1]; last.Op != asynclocktest.Close {
 			w.Errorf("the last request was %+v, want the leave", last)
@@ -298,36 +269,33 @@ func TestCloseWithADeadStore(t *testing.T) {
 		name  string
 		fault asynclocktest.Fault
 	}{{"refusing", asynclocktest.Refuse}, {"hanging", asynclocktest.Hang}} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, c2 := w.client(), w.client()
-				lock(w, holder, "theirs")
-				mine, held := lock(w, c2, "mine"), lock(w, c2, "held")
-				waiting := w.ask(w.Context(), c2, "theirs")
-				future := c2.LockChan(w.Context(), "free")
-				w.wait()
-				w.store.Every(asynclocktest.Match(asynclocktest.Any).From(1), c.fault)
-				answer := mine.UnlockChan(w.Context())
-				w.pass(100 * time.Millisecond)
-				ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
-				defer cancel()
-				before := time.Now()
-				p := w.closing(ctx, c2)
-				wantError(w, waiting.ended(), asynclock.ErrClosed)
-				_, err := (<-future).Lease()
-				wantError(w, err, asynclock.ErrClosed)
-				w.pass(10 * time.Second)
-				wantError(w, p.ended(), context.DeadlineExceeded)
-				if took := p.at.Sub(before); took > 8*time.Second {
-					w.Errorf("Close took %v, want at most three seconds more than its context", took)
-				}
-				wantError(w, held.Err(), asynclock.ErrClosed)
-				err = <-answer
-				wantError(w, err, asynclock.ErrOutcomeUnknown, asynclock.ErrClosed)
-				if errors.Is(err, context.Canceled) {
-					w.Errorf("got %v, whose context has not ended", err)
-				}
-			})
+		scene(t, c.name, func(w *world) {
+			holder, c2 := w.client(), w.client()
+			lock(w, holder, "theirs")
+			mine, held := lock(w, c2, "mine"), lock(w, c2, "held")
+			waiting := w.ask(w.Context(), c2, "theirs")
+			future := c2.LockChan(w.Context(), "free")
+			w.wait()
+			w.store.Every(asynclocktest.Match(asynclocktest.Any).From(1), c.fault)
+			answer := mine.UnlockChan(w.Context())
+			w.pass(100 * time.Millisecond)
+			ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
+			defer cancel()
+			before := time.Now()
+			p := w.closing(ctx, c2)
+			wantError(w, waiting.ended(), asynclock.ErrClosed)
+			wantError(w, errOf((<-future).Lease()), asynclock.ErrClosed)
+			w.pass(10 * time.Second)
+			wantError(w, p.ended(), context.DeadlineExceeded)
+			if took := p.at.Sub(before); took > 8*time.Second {
+				w.Errorf("Close took %v, want at most three seconds more than its context", took)
+			}
+			wantError(w, held.Err(), asynclock.ErrClosed)
+			err := <-answer
+			wantError(w, err, asynclock.ErrOutcomeUnknown, asynclock.ErrClosed)
+			if errors.Is(err, context.Canceled) {
+				w.Errorf("got %v, whose context has not ended", err)
+			}
 		})
 	}
 }
@@ -414,20 +382,12 @@ func TestCloseInTheMiddleOfEverything(t *testing.T) {
 // A store that can't be joined makes no client.
 func TestNewReportsWhatJoinSays(t *testing.T) {
 	failed := errors.New("no more room")
-	c, err := asynclock.New(full{err: failed})
+	c, err := asynclock.New(altered{refuses: failed})
 	if c != nil {
 		t.Errorf("got a client, want none")
 	}
 	wantError(t, err, failed)
 }
-
-type full struct {
-	store.Store
-
-	err error
-}
-
-func (f full) Open(string, func(store.Event)) (store.Session, error) { return nil, f.err }
 
 // A context that is over at the call leaves a second for work that ended with it.
 func TestCloseWithAContextThatIsOver(t *testing.T) {
@@ -444,9 +404,7 @@ func TestCloseWithAContextThatIsOver(t *testing.T) {
 		}()
 		w.wait()
 		end()
-		if err := c.Close(ctx); err != nil {
-			w.Error(err)
-		}
+		wantError(w, c.Close(ctx), nil)
 		if err := <-done; err != nil {
 			w.Errorf("the work: %v", err)
 		}
@@ -496,24 +454,13 @@ func TestCloseLogsWhatItWaitsFor(t *testing.T) {
 		for _, l := range leases {
 			unlock(w, l)
 		}
-		if err := <-closed; err != nil {
-			w.Error(err)
-		}
+		wantError(w, <-closed, nil)
 	})
 }
 
-// A closingStore counts how often it is closed.
-type closingStore struct {
-	store.Store
-
-	closed int
-}
-
-func (s *closingStore) Close() { s.closed++ }
-
 func TestOwnedStoreIsClosedWithItsClient(t *testing.T) {
 	story(t, func(w *world) {
-		owned := &closingStore{Store: w.store}
+		owned := &closable{Store: w.store}
 		c, err := asynclock.New(owned, asynclock.WithOwnedStore())
 		if err != nil {
 			w.Fatal(err)
@@ -522,14 +469,12 @@ func TestOwnedStoreIsClosedWithItsClient(t *testing.T) {
 			w.Error("closed before its client")
 		}
 		for range 2 {
-			if err := c.Close(w.Context()); err != nil {
-				w.Error(err)
-			}
+			wantError(w, c.Close(w.Context()), nil)
 		}
 		if owned.closed != 1 {
 			w.Errorf("closed %d times, want once", owned.closed)
 		}
-		shared := &closingStore{Store: w.store}
+		shared := &closable{Store: w.store}
 		if c, err = asynclock.New(shared); err != nil {
 			w.Fatal(err)
 		}
@@ -545,19 +490,15 @@ func TestOwnedStoreIsClosedWhenNewFails(t *testing.T) {
 		"bad option first": {asynclock.WithTTL(-1), asynclock.WithOwnedStore()},
 		"bad option last":  {asynclock.WithOwnedStore(), nil},
 	} {
-		owned := &closingStore{Store: memstore.New()}
-		_, err := asynclock.New(owned, options...)
-		wantError(t, err, asynclock.ErrInvalidOption)
+		owned := &closable{Store: memstore.New()}
+		wantError(t, errOf(asynclock.New(owned, options...)), asynclock.ErrInvalidOption)
 		if owned.closed != 1 {
 			t.Errorf("%s: closed %d times, want once", name, owned.closed)
 		}
 	}
-	_, err := asynclock.New(unclosable{memstore.New()}, asynclock.WithOwnedStore())
+	_, err := asynclock.New(altered{}, asynclock.WithOwnedStore()) // has no method Close
 	wantError(t, err, asynclock.ErrInvalidOption)
 }
-
-// An unclosable store has no method Close.
-type unclosable struct{ store.Store }
 
 func TestOwnedStoreMayBeInMemory(t *testing.T) {
 	story(t, func(w *world) {
@@ -579,21 +520,14 @@ func TestCloseOfAClosedClient(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
-		if err := c.Close(ctx); err != nil {
-			w.Errorf("second Close: got %v, want no error", err)
-		}
+		wantError(w, c.Close(ctx), nil)
 	})
 }
 
-// A failingStore can't be closed.
-type failingStore struct{ store.Store }
-
 var errStaysOpen = errors.New("asynclock: stays open")
-
-func (failingStore) Close() error { return errStaysOpen }
 
 func TestCloseReportsThatTheStoreCannotBeClosed(t *testing.T) {
 	story(t, func(w *world) {
-		wantError(w, w.clientOf(failingStore{w.store}, asynclock.WithOwnedStore()).Close(w.Context()), errStaysOpen)
+		wantError(w, w.clientOf(&closable{Store: w.store, err: errStaysOpen}, asynclock.WithOwnedStore()).Close(w.Context()), errStaysOpen)
 	})
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
-	"github.com/asynclock/asynclock-go/store"
 )
 
 // sentinels are all the errors that callers can tell apart.
@@ -129,38 +128,21 @@ func TestErrorsReadWellAndKeepTheSecret(t *testing.T) {
 	})
 }
 
-// A stubbornStore can't be joined, or else not left.
-type stubbornStore struct {
-	store.Store
-
-	joins bool
-}
-
-func (s stubbornStore) Open(id string, events func(store.Event)) (store.Session, error) {
-	if !s.joins {
-		return nil, asynclock.ErrDenied
-	}
-	session, err := s.Store.Open(id, events)
-	return stubbornSession{session}, err
-}
-
-type stubbornSession struct{ store.Session }
-
-func (stubbornSession) Close(context.Context) error { return asynclock.ErrDenied }
-
 // Each error of Close is an Error, and neither these nor those of New say "asynclock:" twice.
 func TestErrorsOfNewAndClose(t *testing.T) {
 	story(t, func(w *world) {
-		_, joinErr := asynclock.New(stubbornStore{Store: w.store})
+		_, joinErr := asynclock.New(altered{refuses: asynclock.ErrDenied})
 		ended, end := context.WithCancel(w.Context())
 		end()
 		busy := w.client()
 		lock(w, busy, "key")
+		leaver := w.client()
+		w.store.Next(asynclocktest.Close.From(1), asynclocktest.Fail(asynclock.ErrDenied))
 		for name, err := range map[string]error{
 			"no context": busy.Close(nil), //nolint:staticcheck // this is what is tested
 			"held":       busy.Close(ended),
-			"leave":      w.clientOf(stubbornStore{w.store, true}).Close(w.Context()),
-			"close":      w.clientOf(failingStore{w.store}, asynclock.WithOwnedStore()).Close(w.Context()),
+			"leave":      leaver.Close(w.Context()),
+			"close":      w.clientOf(&closable{Store: w.store, err: errStaysOpen}, asynclock.WithOwnedStore()).Close(w.Context()),
 		} {
 			wantOp(w, err, "close", "")
 			if text := fmt.Sprint(err); strings.Count(text, "asynclock: ") != 1 {

@@ -6,7 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
+	"log/slog"
+	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -135,4 +139,98 @@ func ExampleClient_LockEach_queue() {
 	// Output:
 	// serves customer:1
 	// true
+}
+
+// A worker that is sent the same few customers over and over keeps their keys for
+// a moment, and gives one back as soon as another process wants it.
+func ExampleWithRetention() {
+	ctx := context.Background()
+	store := memstore.New() // one process's store; usually, use the one that all processes share
+	locks, err := asynclock.New(store, asynclock.WithRetention(time.Minute))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close(ctx)
+	other, err := asynclock.New(store)
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	defer other.Close(ctx)
+
+	for _, item := range []string{"pen", "paper", "ink"} {
+		err := locks.WithLock(ctx, "customer:7", func(context.Context, *asynclock.Lease) error {
+			fmt.Println("packed:", item) // the store was asked for the key of the first one only
+			return nil
+		})
+		if err != nil {
+			log.Print(err)
+		}
+	}
+	info, err := other.Inspect(ctx, "customer:7")
+	if err != nil {
+		log.Print(err)
+	}
+	fmt.Println("held between two orders:", info.Held)
+
+	lease, err := other.Lock(ctx, "customer:7")
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	fmt.Println("and the other's when it asks")
+	lease.Unlock(ctx)
+	// Output:
+	// packed: pen
+	// packed: paper
+	// packed: ink
+	// held between two orders: true
+	// and the other's when it asks
+}
+
+// A lines is a channel of log lines.
+type lines chan string
+
+func (l lines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
+
+// An early return forgets the lease, and the log says so.
+func ExampleWithLeakDetection() {
+	store, log := memstore.New(), make(lines, 10)
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	locks, err := asynclock.New(store, asynclock.WithLeakDetection(true), asynclock.WithLogger(logger))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	defer locks.Close(ended) // or it would wait for the lease
+
+	book := func(sold bool) error {
+		lease, err := locks.Lock(context.Background(), "seat:12A")
+		if err != nil || sold {
+			return err
+		}
+		return lease.Unlock(context.Background())
+	}
+	fmt.Println(book(true))
+	for {
+		runtime.GC() // as happens in any program that goes on
+		select {
+		case line := <-log:
+			for _, part := range []string{"a lease was forgotten", "example_lease_test.go:", "key=seat:12A"} {
+				fmt.Println(part, strings.Contains(line, part))
+			}
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	// Output:
+	// <nil>
+	// a lease was forgotten true
+	// example_lease_test.go: true
+	// key=seat:12A true
 }

@@ -271,8 +271,7 @@ func TestAFutureThatJoinsDuringClose(t *testing.T) {
 		future := c.LockChan(slow, "key", asynclock.WithReentry(true))
 		giveUp()
 		w.pass(2 * time.Second)
-		_, err := (<-future).Lease()
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf((<-future).Lease()), asynclock.ErrClosed)
 	})
 }
 
@@ -283,36 +282,34 @@ func TestLoopsWithOptions(t *testing.T) {
 		"long max hold": asynclock.WithMaxHold(time.Hour),
 	} {
 		for _, kind := range []string{"lock", "reader", "permit"} {
-			t.Run(name+kind, func(t *testing.T) {
-				story(t, func(w *world) {
-					w.store.Every(asynclocktest.Any, asynclocktest.Slow(time.Millisecond, time.Millisecond))
-					ours := w.client()
-					ctx, cancel := context.WithCancel(w.Context())
-					defer cancel()
-					start := time.Now()
-					for range 1200 {
-						var ch <-chan asynclock.Result
-						switch kind {
-						case "lock":
-							ch = ours.LockChan(ctx, "key", o)
-						case "reader":
-							ch = ours.RLockChan(ctx, "key", o)
-						default:
-							ch = semaphore(w, ours, 2).AcquireChan(ctx, 1, o)
-						}
-						select {
-						case r := <-ch:
-							unlock(w, claim(w, of(r)))
-							if took := time.Since(start); took > 200*time.Millisecond {
-								w.Errorf("had it after %v", took)
-							}
-							return
-						default:
-							time.Sleep(50 * time.Millisecond)
-						}
+			scene(t, name+kind, func(w *world) {
+				w.store.Every(asynclocktest.Any, asynclocktest.Slow(time.Millisecond, time.Millisecond))
+				ours := w.client()
+				ctx, cancel := context.WithCancel(w.Context())
+				defer cancel()
+				start := time.Now()
+				for range 1200 {
+					var ch <-chan asynclock.Result
+					switch kind {
+					case "lock":
+						ch = ours.LockChan(ctx, "key", o)
+					case "reader":
+						ch = ours.RLockChan(ctx, "key", o)
+					default:
+						ch = semaphore(w, ours, 2).AcquireChan(ctx, 1, o)
 					}
-					w.Errorf("not had after %v and %d calls: %+v", time.Since(start), w.calls(asynclocktest.Any), w.inspect("key"))
-				})
+					select {
+					case r := <-ch:
+						unlock(w, claim(w, of(r)))
+						if took := time.Since(start); took > 200*time.Millisecond {
+							w.Errorf("had it after %v", took)
+						}
+						return
+					default:
+						time.Sleep(50 * time.Millisecond)
+					}
+				}
+				w.Errorf("not had after %v and %d calls: %+v", time.Since(start), w.calls(asynclocktest.Any), w.inspect("key"))
 			})
 		}
 	}
@@ -323,20 +320,18 @@ func TestAPolledFutureWithOptions(t *testing.T) {
 	for name, o := range map[string]asynclock.LockOption{
 		"no renewal": asynclock.WithRenewal(false), "max hold": asynclock.WithMaxHold(500 * time.Millisecond),
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				ours := w.client()
-				polled := ours.LockChan(w.Context(), "key", o)
-				other := ours.LockChan(w.Context(), "key", o)
-				start := time.Now()
-				for len(polled) == 0 && time.Since(start) < time.Minute {
-					time.Sleep(7 * time.Millisecond)
-				}
-				if took := time.Since(start); took > time.Second {
-					w.Errorf("had after %v", took)
-				}
-				runtime.KeepAlive(other)
-			})
+		scene(t, name, func(w *world) {
+			ours := w.client()
+			polled := ours.LockChan(w.Context(), "key", o)
+			other := ours.LockChan(w.Context(), "key", o)
+			start := time.Now()
+			for len(polled) == 0 && time.Since(start) < time.Minute {
+				time.Sleep(7 * time.Millisecond)
+			}
+			if took := time.Since(start); took > time.Second {
+				w.Errorf("had after %v", took)
+			}
+			runtime.KeepAlive(other)
 		})
 	}
 }
@@ -381,23 +376,29 @@ func TestAcquireTakesWhatLiesAndWhatIsFree(t *testing.T) {
 // A loop that looks rarely finds the key, also where the store does not tell who else wants it.
 func TestALoopOnAStoreThatDoesNotTell(t *testing.T) {
 	for _, tick := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second} {
-		t.Run(tick.String(), func(t *testing.T) {
-			story(t, func(w *world) {
-				c := w.clientOf(quiet{w.memory})
-				ctx, cancel := context.WithCancel(w.Context())
-				defer cancel()
-				start := time.Now()
-				for time.Since(start) < 10*time.Minute {
-					select {
-					case r := <-c.LockChan(ctx, "key"):
-						unlock(w, claim(w, of(r)))
-						return
-					default:
-						time.Sleep(tick)
-					}
+		scene(t, tick.String(), func(w *world) {
+			for _, kind := range []store.EventKind{store.EventQueued, store.EventRequested} {
+				w.store.EveryEvent(asynclocktest.Kind(kind), asynclocktest.Drop)
+			}
+			quiet := promising(w.store, true, false)
+			quiet.acquire = func(context.Context, []store.AcquireRequest) error {
+				time.Sleep(time.Millisecond)
+				return nil
+			}
+			c := w.clientOf(quiet)
+			ctx, cancel := context.WithCancel(w.Context())
+			defer cancel()
+			start := time.Now()
+			for time.Since(start) < 10*time.Minute {
+				select {
+				case r := <-c.LockChan(ctx, "key"):
+					unlock(w, claim(w, of(r)))
+					return
+				default:
+					time.Sleep(tick)
 				}
-				w.Errorf("not had after %v", time.Since(start))
-			})
+			}
+			w.Errorf("not had after %v", time.Since(start))
 		})
 	}
 }
@@ -454,10 +455,7 @@ func TestDowngradeTakesBackWhatLies(t *testing.T) {
 		ch := ours.LockChan(in, "key", asynclock.WithReentry(true))
 		chR := ours.RLockChan(in, "key", asynclock.WithReentry(true))
 		w.wait()
-		r, err := l.Downgrade(w.Context())
-		if err != nil {
-			w.Fatal(err)
-		}
+		r := downgrade(w, l)
 		w.pass(time.Second)
 		for _, c := range []<-chan asynclock.Result{ch, chR} {
 			if len(c) > 0 {
@@ -512,27 +510,4 @@ func (c *slowCtx) Err() error {
 		c.block()
 	}
 	return c.Context.Err()
-}
-
-// A quiet store tells nobody that others want a key.
-type quiet struct{ store.Store }
-
-func (q quiet) Open(id string, events func(store.Event)) (store.Session, error) {
-	s, err := q.Store.Open(id, func(e store.Event) {
-		if e.Kind != store.EventQueued && e.Kind != store.EventRequested {
-			events(e)
-		}
-	})
-	return quietSession{s}, err
-}
-
-type quietSession struct{ store.Session }
-
-func (q quietSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
-	time.Sleep(time.Millisecond)
-	replies := q.Session.Acquire(ctx, batch)
-	for i := range replies {
-		replies[i].WillNotify = false
-	}
-	return replies
 }

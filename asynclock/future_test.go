@@ -59,9 +59,7 @@ func TestFutureHasExactlyOneResult(t *testing.T) {
 		{"granted", func(w *world, _ context.CancelFunc, _ *asynclock.Client, l *asynclock.Lease) { unlock(w, l) }, nil},
 		{"cancelled", func(_ *world, cancel context.CancelFunc, _ *asynclock.Client, _ *asynclock.Lease) { cancel() }, context.Canceled},
 		{"closed", func(w *world, _ context.CancelFunc, c *asynclock.Client, _ *asynclock.Lease) {
-			if err := c.Close(w.Context()); err != nil {
-				w.Error(err)
-			}
+			w.close(c)
 		}, asynclock.ErrClosed},
 		{"granted, then cancelled", func(w *world, cancel context.CancelFunc, _ *asynclock.Client, l *asynclock.Lease) {
 			unlock(w, l)
@@ -69,9 +67,7 @@ func TestFutureHasExactlyOneResult(t *testing.T) {
 		}, context.Canceled},
 		{"granted, then closed", func(w *world, _ context.CancelFunc, c *asynclock.Client, l *asynclock.Lease) {
 			unlock(w, l)
-			if err := c.Close(w.Context()); err != nil {
-				w.Error(err)
-			}
+			w.close(c)
 		}, asynclock.ErrClosed},
 		{"granted, and received late", func(w *world, _ context.CancelFunc, _ *asynclock.Client, l *asynclock.Lease) {
 			unlock(w, l)
@@ -94,39 +90,37 @@ func TestFutureHasExactlyOneResult(t *testing.T) {
 			w.pass(time.Minute)
 		}, asynclock.ErrUnreachable},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, waiter := w.client(), w.client()
-				held := lock(w, holder, "key")
-				ctx, cancel := context.WithCancel(w.Context())
-				defer cancel()
-				future := waiter.LockChan(ctx, "key")
-				w.wait()
-				c.end(w, cancel, waiter, held)
-				w.wait()
-				if len(future) != 1 {
-					w.Fatalf("the channel has %d results, want one", len(future))
-				}
-				result := <-future
-				l, err := result.Lease()
-				if !errors.Is(c.want, errAny) && !errors.Is(err, c.want) || (l == nil) == (err == nil) {
-					w.Errorf("got lease %v, error %v; want error %v", l, err, c.want)
-				}
-				if err != nil {
-					wantOp(w, err, "lock", "key")
-				}
-				again, err2 := result.Lease()
-				if again != l || (err2 == nil) != (err == nil) || err != nil && err.Error() != err2.Error() {
-					w.Errorf("claimed twice: got %v, %v and %v, %v; want one answer", l, err, again, err2)
-				}
-				cancel()
-				w.pass(time.Minute)
-				select {
-				case second, open := <-future:
-					w.Errorf("the channel has a second result %v, open %v", second, open)
-				default:
-				}
-			})
+		scene(t, c.name, func(w *world) {
+			holder, waiter := w.client(), w.client()
+			held := lock(w, holder, "key")
+			ctx, cancel := context.WithCancel(w.Context())
+			defer cancel()
+			future := waiter.LockChan(ctx, "key")
+			w.wait()
+			c.end(w, cancel, waiter, held)
+			w.wait()
+			if len(future) != 1 {
+				w.Fatalf("the channel has %d results, want one", len(future))
+			}
+			result := <-future
+			l, err := result.Lease()
+			if !errors.Is(c.want, errAny) && !errors.Is(err, c.want) || (l == nil) == (err == nil) {
+				w.Errorf("got lease %v, error %v; want error %v", l, err, c.want)
+			}
+			if err != nil {
+				wantOp(w, err, "lock", "key")
+			}
+			again, err2 := result.Lease()
+			if again != l || (err2 == nil) != (err == nil) || err != nil && err.Error() != err2.Error() {
+				w.Errorf("claimed twice: got %v, %v and %v, %v; want one answer", l, err, again, err2)
+			}
+			cancel()
+			w.pass(time.Minute)
+			select {
+			case second, open := <-future:
+				w.Errorf("the channel has a second result %v, open %v", second, open)
+			default:
+			}
 		})
 	}
 }
@@ -153,38 +147,35 @@ func TestWhatNobodyReceivesGoesToTheNext(t *testing.T) {
 		{"the same client", false, 0, stays, 0, nil},
 		{"the same client, later", false, time.Hour, stays, time.Hour, nil},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				mine, theirs := w.client(), w.client()
-				ctx, cancel := context.WithCancel(w.Context())
-				defer cancel()
-				future := mine.LockChan(ctx, "key")
-				w.wait()
-				granted := time.Now()
-				w.pass(c.lain)
-				from := mine
-				if c.remote {
-					from = theirs
-				}
-				p := w.ask(w.Context(), from, "key")
-				c.end(w, cancel, mine)
-				l := p.get()
-				wantTime(w, "the other's turn", p.at, granted.Add(c.turn))
-				wantValid(w, l)
-				if c.want == nil {
-					if len(future) != 0 {
-						w.Error("the future has a result while another has the key")
-					}
-					unlock(w, l)
-					w.pass(250 * time.Millisecond)
-					l = w.claim(future)
-				} else {
-					_, err := (<-future).Lease()
-					wantError(w, err, c.want)
+		scene(t, c.name, func(w *world) {
+			mine, theirs := w.client(), w.client()
+			ctx, cancel := context.WithCancel(w.Context())
+			defer cancel()
+			future := mine.LockChan(ctx, "key")
+			w.wait()
+			granted := time.Now()
+			w.pass(c.lain)
+			from := mine
+			if c.remote {
+				from = theirs
+			}
+			p := w.ask(w.Context(), from, "key")
+			c.end(w, cancel, mine)
+			l := p.get()
+			wantTime(w, "the other's turn", p.at, granted.Add(c.turn))
+			wantValid(w, l)
+			if c.want == nil {
+				if len(future) != 0 {
+					w.Error("the future has a result while another has the key")
 				}
 				unlock(w, l)
-				w.wantUnused()
-			})
+				w.pass(250 * time.Millisecond)
+				l = w.claim(future)
+			} else {
+				wantError(w, errOf((<-future).Lease()), c.want)
+			}
+			unlock(w, l)
+			w.wantUnused()
 		})
 	}
 }
@@ -254,8 +245,7 @@ func TestManyFuturesEndWithTheirContext(t *testing.T) {
 			if len(f) != 1 {
 				w.Fatal("a future is pending after the end of its context")
 			}
-			_, err := (<-f).Lease()
-			wantError(w, err, context.Canceled)
+			wantError(w, errOf((<-f).Lease()), context.Canceled)
 		}
 		wantValid(w, l)
 		unlock(w, l)
@@ -277,8 +267,7 @@ func TestFutureEndsWithAnyKindOfContext(t *testing.T) {
 		w.wait()
 		close(ctx.done)
 		w.wait()
-		_, err := (<-future).Lease()
-		wantError(w, err, context.Canceled)
+		wantError(w, errOf((<-future).Lease()), context.Canceled)
 		unlock(w, held)
 		unlock(w, w.claim(second))
 	})
@@ -311,11 +300,9 @@ func TestEndOfWaitingTellsItsCause(t *testing.T) {
 		future := waiter.LockChan(ctx, "key")
 		p := w.ask(ctx, waiter, "key")
 		cancel(reason)
-		_, err := (<-future).Lease()
-		wantError(w, err, context.Canceled, reason)
+		wantError(w, errOf((<-future).Lease()), context.Canceled, reason)
 		wantError(w, p.ended(), context.Canceled, reason)
-		_, err = waiter.TryLock(ctx, "other")
-		wantError(w, err, context.Canceled, reason)
+		wantError(w, errOf(waiter.TryLock(ctx, "other")), context.Canceled, reason)
 	})
 }
 

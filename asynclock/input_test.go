@@ -4,7 +4,10 @@ package asynclock_test
 
 import (
 	"context"
+	"errors"
 	"math"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,58 +62,47 @@ var goodOptions = map[string]asynclock.LockOption{
 
 func TestBadOptionsAreRefused(t *testing.T) {
 	for name, option := range badOptions {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				bad, err := asynclock.New(w.store, option)
-				if bad != nil {
-					w.Error("New made a client")
-				}
-				wantError(w, err, asynclock.ErrInvalidOption)
+		scene(t, name, func(w *world) {
+			bad, err := asynclock.New(w.store, option)
+			if bad != nil {
+				w.Error("New made a client")
+			}
+			wantError(w, err, asynclock.ErrInvalidOption)
 
-				c := w.client()
-				_, err = c.Lock(w.Context(), "key", asynclock.WithTTL(ttl), option)
-				wantError(w, err, asynclock.ErrInvalidOption)
-				wantOp(w, err, "lock", "key")
-				_, err = c.TryLock(w.Context(), "key", option)
-				wantError(w, err, asynclock.ErrInvalidOption)
-				_, err = (<-c.LockChan(w.Context(), "key", option)).Lease()
-				wantError(w, err, asynclock.ErrInvalidOption)
-				wantError(w, c.WithLock(w.Context(), "key", nil, option), asynclock.ErrInvalidOption)
-				if got := w.calls(asynclocktest.Any); got != 0 {
-					w.Errorf("the store was asked %d times, want never", got)
-				}
-			})
+			c := w.client()
+			_, err = c.Lock(w.Context(), "key", asynclock.WithTTL(ttl), option)
+			wantError(w, err, asynclock.ErrInvalidOption)
+			wantOp(w, err, "lock", "key")
+			wantError(w, errOf(c.TryLock(w.Context(), "key", option)), asynclock.ErrInvalidOption)
+			wantError(w, errOf((<-c.LockChan(w.Context(), "key", option)).Lease()), asynclock.ErrInvalidOption)
+			wantError(w, c.WithLock(w.Context(), "key", nil, option), asynclock.ErrInvalidOption)
+			w.wantCalls(asynclocktest.Any, 0)
 		})
 	}
 	for name, option := range map[string]asynclock.ClientOption{
 		"a nil option": nil, "a nil logger": asynclock.WithLogger(nil),
 	} {
 		t.Run("New with "+name, func(t *testing.T) {
-			_, err := asynclock.New(memstore.New(), option)
-			wantError(t, err, asynclock.ErrInvalidOption)
+			wantError(t, errOf(asynclock.New(memstore.New(), option)), asynclock.ErrInvalidOption)
 		})
 	}
 	t.Run("New without a store", func(t *testing.T) {
-		_, err := asynclock.New(nil)
-		wantError(t, err, asynclock.ErrInvalidOption)
-		_, err = asynclock.New((*memstore.Store)(nil))
-		wantError(t, err, asynclock.ErrInvalidOption)
+		wantError(t, errOf(asynclock.New(nil)), asynclock.ErrInvalidOption)
+		wantError(t, errOf(asynclock.New((*memstore.Store)(nil))), asynclock.ErrInvalidOption)
 	})
 }
 
 func TestGoodOptionsAreTaken(t *testing.T) {
 	for name, option := range goodOptions {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				byDefault, byCall := w.client(option), w.client()
-				for _, l := range []*asynclock.Lease{lock(w, byDefault, "by default"), lock(w, byCall, "by call", option)} {
-					wantValid(w, l)
-					unlock(w, l)
-				}
-				abandon(byDefault) // which may retain a key
-				abandon(byCall)
-				w.wantUnused()
-			})
+		scene(t, name, func(w *world) {
+			byDefault, byCall := w.client(option), w.client()
+			for _, l := range []*asynclock.Lease{lock(w, byDefault, "by default"), lock(w, byCall, "by call", option)} {
+				wantValid(w, l)
+				unlock(w, l)
+			}
+			abandon(byDefault) // which may retain a key
+			abandon(byCall)
+			w.wantUnused()
 		})
 	}
 }
@@ -154,32 +146,30 @@ func TestBadKeysAreRefused(t *testing.T) {
 	for name, key := range map[string]string{
 		"empty": "", "too long": long, "1 MiB": strings.Repeat("}\x00\r\n", 1<<18), "not UTF-8": "caf\xe9", "half a character": "key\xf0\x9f\x94",
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				c := w.client()
-				_, lockErr := c.Lock(w.Context(), key)
-				_, tryErr := c.TryLock(w.Context(), key)
-				_, futureErr := (<-c.LockChan(w.Context(), key)).Lease()
-				_, inspectErr := c.Inspect(w.Context(), key)
-				_, forceErr := c.ForceUnlock(w.Context(), key, 0)
-				for op, err := range map[string]error{
-					"lock": lockErr, "try lock": tryErr, "inspect": inspectErr, "force unlock": forceErr,
-				} {
+		scene(t, name, func(w *world) {
+			c := w.client()
+			_, lockErr := c.Lock(w.Context(), key)
+			_, tryErr := c.TryLock(w.Context(), key)
+			_, futureErr := (<-c.LockChan(w.Context(), key)).Lease()
+			_, inspectErr := c.Inspect(w.Context(), key)
+			_, forceErr := c.ForceUnlock(w.Context(), key, 0)
+			for op, err := range map[string]error{
+				"lock": lockErr, "try lock": tryErr, "inspect": inspectErr, "force unlock": forceErr,
+			} {
+				wantError(w, err, asynclock.ErrInvalidKey)
+				wantOp(w, err, op, key)
+			}
+			wantError(w, futureErr, asynclock.ErrInvalidKey)
+			wantError(w, c.WithLock(w.Context(), key, func(context.Context, *asynclock.Lease) error { return nil }), asynclock.ErrInvalidKey)
+			for _, err := range c.List(w.Context(), key) {
+				if key != "" { // which is a prefix of all
 					wantError(w, err, asynclock.ErrInvalidKey)
-					wantOp(w, err, op, key)
+					wantOp(w, err, "list", key)
 				}
-				wantError(w, futureErr, asynclock.ErrInvalidKey)
-				wantError(w, c.WithLock(w.Context(), key, func(context.Context, *asynclock.Lease) error { return nil }), asynclock.ErrInvalidKey)
-				for _, err := range c.List(w.Context(), key) {
-					if key != "" { // which is a prefix of all
-						wantError(w, err, asynclock.ErrInvalidKey)
-						wantOp(w, err, "list", key)
-					}
-				}
-				if got := w.calls(asynclocktest.Match(asynclocktest.List.Any)); key != "" && got != 0 || w.calls(asynclocktest.Any) != got {
-					w.Errorf("the store was asked %d times, want never", w.calls(asynclocktest.Any))
-				}
-			})
+			}
+			if got := w.calls(asynclocktest.Match(asynclocktest.List.Any)); key != "" && got != 0 || w.calls(asynclocktest.Any) != got {
+				w.Errorf("the store was asked %d times, want never", w.calls(asynclocktest.Any))
+			}
 		})
 	}
 }
@@ -222,9 +212,7 @@ func TestBadTTLOfARenewalIsRefused(t *testing.T) {
 			wantOp(w, err, "renew", "key")
 		}
 		wantValid(w, l)
-		if got := w.calls(asynclocktest.Renew.Any); got != 0 {
-			w.Errorf("the store was asked %d times, want never", got)
-		}
+		w.wantCalls(asynclocktest.Renew.Any, 0)
 	})
 }
 
@@ -264,12 +252,8 @@ func TestUnlockTakesANilContext(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		var none context.Context
-		if err := lock(w, c, "one").Unlock(none); err != nil {
-			w.Error(err)
-		}
-		if err := <-lock(w, c, "another").UnlockChan(none); err != nil {
-			w.Error(err)
-		}
+		wantError(w, lock(w, c, "one").Unlock(none), nil)
+		wantError(w, <-lock(w, c, "another").UnlockChan(none), nil)
 		w.wantUnused()
 	})
 }
@@ -286,8 +270,114 @@ func TestEndedContextIsRefusedWithoutAsking(t *testing.T) {
 		for _, err := range []error{lockErr, tryErr, futureErr} {
 			wantError(w, err, context.Canceled)
 		}
-		if got := w.calls(asynclocktest.Any); got != 0 {
-			w.Errorf("the store was asked %d times, want never", got)
+		w.wantCalls(asynclocktest.Any, 0)
+	})
+}
+
+// Values that no function of the package has made give errors, and never panic.
+func TestZeroClient(t *testing.T) {
+	ctx := t.Context()
+	fn := func(context.Context, *asynclock.Lease) error { return errors.New("fn was called") }
+	for name, c := range map[string]*asynclock.Client{"nil": nil, "zero": {}} {
+		if got := c.TTL(); got != asynclock.DefaultTTL {
+			t.Errorf("TTL of a %s client: got %v, want %v", name, got, asynclock.DefaultTTL)
+		}
+		_, lockErr := c.Lock(ctx, "key")
+		_, tryErr := c.TryLock(ctx, "key")
+		_, futureErr := (<-c.LockChan(ctx, "key")).Lease()
+		_, eachErr := (<-c.LockEach(ctx, slices.Values([]string{"key"}))).Lease()
+		_, doErr := asynclock.Do(ctx, c, "key", func(context.Context, *asynclock.Lease) (int, error) { return 0, nil })
+		_, inspectErr := c.Inspect(ctx, "key")
+		_, forceErr := c.ForceUnlock(ctx, "key", 0)
+		_, noteErr := c.Note(ctx, "key")
+		var listErr error
+		for _, listErr = range c.List(ctx, "") {
+		}
+		for call, err := range map[string]error{
+			"Lock": lockErr, "TryLock": tryErr, "LockChan": futureErr, "LockEach": eachErr, "Do": doErr, "Inspect": inspectErr,
+			"ForceUnlock": forceErr, "Note": noteErr, "List": listErr, "WithLock": c.WithLock(ctx, "key", fn), "Close": c.Close(ctx),
+		} {
+			if !errors.Is(err, asynclock.ErrInvalidOption) {
+				t.Errorf("%s of a %s client: got %v, want ErrInvalidOption", call, name, err)
+			}
+		}
+	}
+}
+
+func TestZeroLease(t *testing.T) {
+	for name, l := range map[string]*asynclock.Lease{"nil": nil, "zero": {}} {
+		for call, err := range map[string]error{
+			"Unlock": l.Unlock(t.Context()), "UnlockChan": <-l.UnlockChan(t.Context()), "Renew": l.Renew(t.Context(), time.Minute),
+			"SetNote": l.SetNote(t.Context(), nil, time.Minute),
+			"Err":     l.Err(), "the context's cause": context.Cause(l.Context()),
+		} {
+			if !errors.Is(err, asynclock.ErrInvalidOption) {
+				t.Errorf("%s of a %s lease: got %v, want ErrInvalidOption", call, name, err)
+			}
+		}
+		<-l.Done()
+		if l.Valid(0) || l.Key() != "" || l.Token() != 0 || !l.Deadline().IsZero() {
+			t.Errorf("a %s lease looks like one that lasts", name)
+		}
+	}
+}
+
+// A nil function is refused before the key is taken.
+func TestNilFunctionIsRefused(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		wantError(w, c.WithLock(w.Context(), "key", nil), asynclock.ErrInvalidOption)
+		wantError(w, errOf(asynclock.Do[int](w.Context(), c, "key", nil)), asynclock.ErrInvalidOption)
+		w.wantUnused()
+	})
+}
+
+// Go vet reports a copied lease.
+func TestVetRefusesACopiedLease(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "go", "vet", "./testdata/copied").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "copies lock value") {
+		t.Errorf("go vet of a copied lease: %v\n%s", err, out)
+	}
+}
+
+// Two keys that are one lock in the store are one key in the client, whichever was used first.
+func TestTwoSpellingsAreOneKey(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.clientOf(altered{Store: w.store, spelled: strings.ToLower, listed: func(info store.Info) (store.Info, error) {
+			info.Key = strings.ToUpper(info.Key) // as another program has written it
+			return info, nil
+		}})
+		all, err := c.LockAll(w.Context(), []string{"KEY", "key", "Other", "OTHER"})
+		if err != nil {
+			w.Fatal(err)
+		}
+		if got := all.Keys(); !slices.Equal(got, []string{"key", "other"}) || all.Token("KEY") == 0 || all.Token("KEY") != all.Token("key") {
+			w.Errorf("LockAll: got keys %q with tokens %v, want each once", got, all.Tokens())
+		}
+		wantError(w, errOf(c.TryLock(w.Context(), "kEY")), asynclock.ErrHeld)
+		wantError(w, errOf((<-c.LockChan(w.Context(), "kEY", asynclock.WithWait(0))).Lease()), asynclock.ErrHeld)
+		wantError(w, errOf((<-c.LockChan(all.Context(), "KEY")).Lease()), asynclock.ErrReentry)
+		wantError(w, errOf(c.LockAll(all.Context(), []string{"Key"})), asynclock.ErrReentry)
+		for name, find := range map[string]func(context.Context, string) (*asynclock.Lease, bool){"LeaseFrom": asynclock.LeaseFrom, "Client.LeaseFrom": c.LeaseFrom} {
+			if l, ok := find(all.Context(), "KEY"); !ok || l.Key() != "key" {
+				w.Errorf("%s by another spelling: got %v, want the lease", name, ok)
+			}
+		}
+		inner, err := c.Lock(all.Context(), "KEY", asynclock.WithReentry(true))
+		if err != nil || inner.Token() != all.Token("key") {
+			w.Errorf("Lock of another spelling with re-entry: got %v, want it to join", err)
+		}
+		if info, err := c.Inspect(w.Context(), "KEY"); err != nil || !info.Mine || info.Key != "key" {
+			w.Errorf("Inspect of another spelling: got %+v, %v; want it Mine", info, err)
+		}
+		for info, err := range c.List(w.Context(), "") {
+			if err != nil || !info.Mine {
+				w.Errorf("List: got %+v, %v; want it Mine", info, err)
+			}
+		}
+		if held, err := c.ForceUnlock(w.Context(), "KEY", 0); !held || err != nil {
+			w.Errorf("ForceUnlock of another spelling: got %v, %v; want true", held, err)
 		}
 	})
 }

@@ -165,29 +165,27 @@ func (w *world) detecting(log *notebook) *asynclock.Client {
 
 func TestForgottenLeasesAreTold(t *testing.T) {
 	for _, left := range leftovers {
-		t.Run(left.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				var log notebook
-				c := w.detecting(&log)
-				kept := make(chan any, 1)
-				go func() { kept <- left.of(w.Context(), c) }() // nothing stays on the stack of the story
-				w.wait()
-				held := w.inspect("key").Held
-				collect(w)
-				if err, ok := (<-kept).(error); ok {
-					w.Fatal(err)
-				}
-				kept <- nil
-				if told := strings.Count(log.String(), "forgotten"); told != left.told {
-					w.Errorf("told of %d leases, want %d:\n%s", told, left.told, log.String())
-				}
-				if left.told > 0 {
-					log.wantLine(w, "level=WARN", "leak_test.go:", "key=", "age=")
-				}
-				if !strings.Contains(left.name, "its end") && !strings.Contains(left.name, "of WithLock") && w.inspect("key").Held != held {
-					w.Error("the key was given back")
-				}
-			})
+		scene(t, left.name, func(w *world) {
+			var log notebook
+			c := w.detecting(&log)
+			kept := make(chan any, 1)
+			go func() { kept <- left.of(w.Context(), c) }() // nothing stays on the stack of the story
+			w.wait()
+			held := w.inspect("key").Held
+			collect(w)
+			if err, ok := (<-kept).(error); ok {
+				w.Fatal(err)
+			}
+			kept <- nil
+			if told := strings.Count(log.String(), "forgotten"); told != left.told {
+				w.Errorf("told of %d leases, want %d:\n%s", told, left.told, log.String())
+			}
+			if left.told > 0 {
+				log.wantLine(w, "level=WARN", "leak_test.go:", "key=", "age=")
+			}
+			if !strings.Contains(left.name, "its end") && !strings.Contains(left.name, "of WithLock") && w.inspect("key").Held != held {
+				w.Error("the key was given back")
+			}
 		})
 	}
 }
@@ -263,20 +261,18 @@ func TestLeaksAreDetectedWhereAsked(t *testing.T) {
 		"memstore":           {func() asynclock.Store { return memstore.New() }, nil, false},
 		"memstore, on":       {func() asynclock.Store { return memstore.New() }, []asynclock.ClientOption{on}, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				var log notebook
-				locks, err := asynclock.New(c.store(), append(c.options, log.option(slog.LevelWarn))...)
-				if err != nil {
-					w.Fatal(err)
-				}
-				lock(w, locks, "key")
-				collect(w)
-				if got := strings.Contains(log.String(), "forgotten"); got != c.want {
-					w.Errorf("told: got %v, want %v", got, c.want)
-				}
-				abandon(locks)
-			})
+		scene(t, name, func(w *world) {
+			var log notebook
+			locks, err := asynclock.New(c.store(), append(c.options, log.option(slog.LevelWarn))...)
+			if err != nil {
+				w.Fatal(err)
+			}
+			lock(w, locks, "key")
+			collect(w)
+			if got := strings.Contains(log.String(), "forgotten"); got != c.want {
+				w.Errorf("told: got %v, want %v", got, c.want)
+			}
+			abandon(locks)
 		})
 	}
 }

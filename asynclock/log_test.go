@@ -4,6 +4,7 @@ package asynclock_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -137,10 +138,164 @@ func TestWithoutALoggerWarningsGoToTheDefault(t *testing.T) {
 				<-l.Done()
 				wantError(t, l.Unlock(t.Context()), asynclock.ErrMaxHold)
 			}
-			if err := c.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			wantError(t, c.Close(t.Context()), nil)
 		})
 		return nil
+	})
+}
+
+// The stories that follow are about what an operator reads of an outage.
+
+const down, up = "the store can't be reached", "the store answers again"
+
+// wantLines fails the test unless the log has so many lines with the words.
+func (n *notebook) wantLines(w *world, words string, want int) {
+	w.Helper()
+	w.wait()
+	if got := strings.Count(n.String(), words); got != want {
+		w.Errorf("got %d lines that say %q, want %d:\n%s", got, words, want, n.String())
+	}
+}
+
+// An outage is logged once, soon after the first request has failed, and once more when it is over.
+func TestAnOutageIsLoggedOnceAndItsEnd(t *testing.T) {
+	faults := map[string]asynclocktest.Fault{"refused": asynclocktest.Refuse, "silent": asynclocktest.Hang}
+	for what, fault := range faults {
+		scene(t, what, func(w *world) {
+			var log notebook
+			c := w.client(log.option(slog.LevelWarn))
+			for i := range 100 {
+				lock(w, c, fmt.Sprint("key ", i))
+			}
+			stop := w.store.Every(asynclocktest.Renew.Any, fault)
+			failed := len(w.store.Calls(asynclocktest.Renew.Any))
+			for len(w.store.Calls(asynclocktest.Renew.Any)) == failed {
+				w.pass(10 * time.Millisecond)
+			}
+			w.pass(200 * time.Millisecond)
+			log.wantLines(w, down, 0) // it may be a blip
+			w.pass(3500 * time.Millisecond)
+			log.wantLines(w, down, 1)
+			log.wantLine(w, "level=WARN", down, "since=", "key=", "error=")
+			stop()
+			w.pass(ttl)
+			log.wantLines(w, up, 1)
+			log.wantLine(w, "level=WARN", up, "after=")
+			w.pass(10 * ttl)
+			log.wantLines(w, down, 1)
+			log.wantLines(w, up, 1)
+
+			w.store.Next(asynclocktest.Renew.Any, asynclocktest.Refuse)
+			w.pass(ttl)
+			log.wantLines(w, down, 1) // a blip after an outage is one, too
+
+			w.store.Every(asynclocktest.Renew.Any, fault)
+			w.pass(ttl)
+			log.wantLines(w, down, 2)
+		})
+	}
+}
+
+// A failure that is over soon, a store in its grace, callers without patience and a Close are no outage.
+func TestWhatIsNoOutage(t *testing.T) {
+	story(t, func(w *world) {
+		var log notebook
+		c := w.client(log.option(slog.LevelWarn))
+		lock(w, c, "key")
+		for range 3 {
+			w.store.Next(asynclocktest.Renew.Any, asynclocktest.Refuse)
+		}
+		w.pass(10 * ttl)
+		stop := w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Fail(asynclock.ErrGrace))
+		p := w.ask(w.Context(), c, "another")
+		w.pass(4 * time.Second) // the store grants nothing, but it answers
+		stop()
+		p.get()
+		for range 20 { // callers without patience give back what they may have got
+			ctx, cancel := context.WithTimeout(w.Context(), time.Millisecond)
+			w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Hang)
+			wantError(w, errOf(c.TryLock(ctx, "a third")), context.DeadlineExceeded)
+			cancel()
+			w.pass(100 * time.Millisecond)
+		}
+		w.store.Every(asynclocktest.Any, asynclocktest.Hang)
+		abandon(c)
+		log.wantLines(w, down, 0)
+	})
+}
+
+// Renewals that hung in an outage fail one by one when it is long over.
+func TestLateFailuresAreNoSecondOutage(t *testing.T) {
+	story(t, func(w *world) {
+		var log notebook
+		c := w.client(log.option(slog.LevelWarn), asynclock.WithTTL(time.Minute))
+		lock(w, c, "first")
+		w.pass(3 * time.Second)
+		lock(w, c, "second")
+		stop := w.store.Every(asynclocktest.Renew.Any, asynclocktest.Hang)
+		w.pass(24 * time.Second)
+		log.wantLines(w, down, 1)
+		stop()
+		w.pass(time.Minute)
+		log.wantLines(w, down, 1)
+		log.wantLines(w, up, 1)
+	})
+}
+
+// Single requests fail, and nobody asks the store in between. That is no outage of an hour.
+func TestFailuresThatAreFarApartAreNoOutage(t *testing.T) {
+	story(t, func(w *world) {
+		var log notebook
+		c := w.client(log.option(slog.LevelWarn), asynclock.WithTTL(10*time.Hour))
+		l := lock(w, c, "key", asynclock.WithRenewal(false))
+		w.store.Every(asynclocktest.Renew.Any, asynclocktest.Refuse)
+		for range 3 {
+			wantError(w, l.Renew(w.Context(), 10*time.Hour), asynclock.ErrUnreachable)
+			w.pass(time.Hour)
+		}
+		log.wantLines(w, down, 0)
+		for range 3 {
+			wantError(w, l.Renew(w.Context(), 10*time.Hour), asynclock.ErrUnreachable)
+			w.pass(time.Second)
+		}
+		log.wantLines(w, down, 1)
+	})
+}
+
+// A store with many lanes has one outage, from the first lane that fails to the last. A lane in which nobody asks any
+// more has none.
+func TestAnOutageOfSeveralLanesIsLoggedOnce(t *testing.T) {
+	of := func(keys string) func(asynclocktest.Call) bool {
+		return func(call asynclocktest.Call) bool { return strings.ContainsAny(call.Key, keys) }
+	}
+	hold := func(w *world, log *notebook) {
+		w.store = asynclocktest.Wrap(lanes(memstore.New()))
+		c := w.client(log.option(slog.LevelWarn))
+		for _, key := range []string{"a", "b", "c"} {
+			lock(w, c, key)
+		}
+	}
+	scene(t, "until the last is back", func(w *world) {
+		var log notebook
+		hold(w, &log)
+		stop := w.store.Every(of("abc"), asynclocktest.Refuse)
+		w.pass(ttl/3 + 2*time.Second)
+		log.wantLines(w, down, 1)
+		stop()
+		stop = w.store.Every(of("b"), asynclocktest.Refuse)
+		w.pass(2 * time.Second)
+		log.wantLines(w, up, 0)
+		stop()
+		w.pass(2 * time.Second)
+		log.wantLines(w, up, 1)
+		log.wantLines(w, down, 1)
+	})
+	scene(t, "unless nobody asks there", func(w *world) {
+		var log notebook
+		hold(w, &log)
+		w.store.Every(of("b"), asynclocktest.Refuse)
+		w.pass(10 * ttl)
+		log.wantLines(w, down, 1)
+		log.wantLines(w, up, 1)
 	})
 }

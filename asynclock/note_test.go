@@ -64,9 +64,7 @@ func TestALeaseThatEndedWritesNoNote(t *testing.T) {
 		wantNote(w, c, "first", first.Token())
 		setNote(w, second.has(), "second")
 		wantNote(w, c, "second", second.has().Token())
-		if n := w.calls(asynclocktest.WriteNote.Any); n != 2 {
-			w.Errorf("requests: got %d, want 2, none of a lease that ended", n)
-		}
+		w.wantCalls(asynclocktest.WriteNote.Any, 2) // none of a lease that ended
 	})
 }
 
@@ -76,9 +74,7 @@ func TestANoteIsRepeatedUntilTheStoreAnswers(t *testing.T) {
 		l := lock(w, c, "key")
 		w.store.Next(asynclocktest.WriteNote.Any, asynclocktest.Refuse, asynclocktest.LoseReply, asynclocktest.Hang)
 		setNote(w, l, "note")
-		if n := w.calls(asynclocktest.WriteNote.Any); n != 4 {
-			w.Errorf("requests: got %d, want 4", n)
-		}
+		w.wantCalls(asynclocktest.WriteNote.Any, 4)
 		wantNote(w, c, "note", l.Token())
 	})
 }
@@ -131,9 +127,7 @@ func TestANoteIsWrittenAfterTheStoreForgotTheLease(t *testing.T) {
 		wantNote(w, c, "note", l.Token())
 		wantValid(w, l)
 		wantTime(w, "the deadline", l.Deadline(), before)
-		if n := w.calls(asynclocktest.Renew.Any); n != 2 {
-			w.Errorf("renewals: got %d, want 2: each refusal of the note asks for one", n)
-		}
+		w.wantCalls(asynclocktest.Renew.Any, 2) // each refusal of the note asks for one
 	})
 }
 
@@ -160,9 +154,7 @@ func TestANoteWithALargerTokenIsNotReplaced(t *testing.T) {
 		w.store.Every(asynclocktest.WriteNote.Any, asynclocktest.Fail(asynclock.ErrStolen))
 		wantError(w, l.SetNote(w.Context(), nil, time.Hour), asynclock.ErrStolen)
 		wantValid(w, l)
-		if n := w.calls(asynclocktest.WriteNote.Any); n != 2 {
-			w.Errorf("requests: got %d, want 2: before and after the renewal", n)
-		}
+		w.wantCalls(asynclocktest.WriteNote.Any, 2) // before and after the renewal
 	})
 }
 
@@ -216,42 +208,22 @@ func TestNotesThatMakeNoSense(t *testing.T) {
 		_, err := c.Note(w.Context(), "")
 		wantError(w, err, asynclock.ErrInvalidKey)
 		wantOp(w, err, "read note", "")
-		if err := l.SetNote(w.Context(), make([]byte, asynclock.MaxNoteLen), asynclock.MaxNoteTTL); err != nil {
-			w.Errorf("SetNote of the longest note: got %v, want no error", err)
-		}
+		wantError(w, l.SetNote(w.Context(), make([]byte, asynclock.MaxNoteLen), asynclock.MaxNoteTTL), nil)
 	})
-}
-
-// A noteless store has no notes, though its sessions have the methods.
-type noteless struct{ store.Store }
-
-func (s noteless) Features() store.Features {
-	f := s.Store.Features()
-	f.Notes = false
-	return f
 }
 
 func TestAStoreWithoutNotes(t *testing.T) {
 	story(t, func(w *world) {
-		for _, c := range []*asynclock.Client{w.clientOf(noteless{w.store}), w.clientOf(sessionless{w.memory})} {
+		noteless := without(w.store, func(f *store.Features) { f.Notes = false })
+		for _, c := range []*asynclock.Client{w.clientOf(noteless), w.clientOf(altered{Store: w.memory, bare: true})} {
 			l := lock(w, c, "key")
 			wantError(w, l.SetNote(w.Context(), nil, time.Hour), asynclock.ErrUnsupported)
-			_, err := c.Note(w.Context(), "key")
-			wantError(w, err, asynclock.ErrUnsupported)
+			wantError(w, errOf(c.Note(w.Context(), "key")), asynclock.ErrUnsupported)
 			unlock(w, l)
 		}
-		if n := w.calls(asynclocktest.WriteNote.Any) + w.calls(asynclocktest.ReadNote.Any); n != 0 {
-			w.Errorf("requests: got %d, want none", n)
-		}
+		w.wantCalls(asynclocktest.WriteNote.Any, 0)
+		w.wantCalls(asynclocktest.ReadNote.Any, 0)
 	})
-}
-
-// A sessionless store says that it has notes, but its sessions lack the methods.
-type sessionless struct{ store.Store }
-
-func (s sessionless) Open(id string, notify func(store.Event)) (store.Session, error) {
-	inner, err := s.Store.Open(id, notify)
-	return struct{ store.Session }{inner}, err
 }
 
 func TestReadingANoteIsBounded(t *testing.T) {
@@ -259,8 +231,7 @@ func TestReadingANoteIsBounded(t *testing.T) {
 		c := w.client()
 		w.store.Every(asynclocktest.ReadNote.Any, asynclocktest.Hang)
 		start := time.Now()
-		_, err := c.Note(w.Context(), "key")
-		wantError(w, err, asynclock.ErrUnreachable)
+		wantError(w, errOf(c.Note(w.Context(), "key")), asynclock.ErrUnreachable)
 		wantTime(w, "the end", time.Now(), start.Add(patience))
 	})
 }
@@ -274,12 +245,97 @@ func TestALeaseWritesItsNoteWhileTheClientCloses(t *testing.T) {
 		go func() { closed <- c.Close(context.Background()) }()
 		w.wait()
 		setNote(w, l, "ended")
-		_, err := c.Note(w.Context(), "key")
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf(c.Note(w.Context(), "key")), asynclock.ErrClosed)
 		unlock(w, l)
-		if err := <-closed; err != nil {
-			w.Errorf("Close: got %v, want no error", err)
-		}
+		wantError(w, <-closed, nil)
 		wantNote(w, w.client(), "ended", l.Token())
+	})
+}
+
+// writeNote begins to write a note, and returns when the request is under way or waits for its turn.
+func (w *world) writeNote(ctx context.Context, l *asynclock.Lease, data string) *pendingOf[struct{}] {
+	return begin(w, func() (struct{}, error) { return struct{}{}, l.SetNote(ctx, []byte(data), time.Hour) })
+}
+
+// The store carries out the first request, and its answer is lost. The second call begins before the first
+// one asks again.
+func TestNotesOfOneLeaseAreWrittenOneAfterTheOther(t *testing.T) {
+	for name, other := range map[string]func(w *world, c *asynclock.Client, l *asynclock.Lease) *asynclock.Lease{
+		"by the lease": func(_ *world, _ *asynclock.Client, l *asynclock.Lease) *asynclock.Lease { return l },
+		"by a lease that joined": func(w *world, c *asynclock.Client, l *asynclock.Lease) *asynclock.Lease {
+			joined, err := c.Lock(l.Context(), "key")
+			if err != nil {
+				w.Fatal(err)
+			}
+			return joined
+		},
+	} {
+		scene(t, name, func(w *world) {
+			c := w.client(asynclock.WithReentry(true))
+			l := lock(w, c, "key")
+			second := other(w, c, l)
+			w.store.Next(asynclocktest.WriteNote.Any, asynclocktest.LoseReply, asynclocktest.Refuse)
+			early := w.writeNote(w.Context(), l, "first")
+			late := w.writeNote(w.Context(), second, "second")
+			last := w.writeNote(w.Context(), l, "last")
+			w.pass(time.Second)
+			for what, p := range map[string]*pendingOf[struct{}]{"first": early, "second": late, "last": last} {
+				select {
+				case <-p.done:
+					if p.err != nil {
+						w.Errorf("SetNote of the %s: got %v, want no error", what, p.err)
+					}
+				default:
+					w.Fatalf("SetNote of the %s still waits after a second", what)
+				}
+			}
+			wantNote(w, c, "last", l.Token())
+			wantValid(w, l)
+			w.wantCalls(asynclocktest.WriteNote.Any, 5) // three of the first, one of each other
+		})
+	}
+}
+
+func TestANoteWaitsForItsTurnWhileItsContextLasts(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		w.store.Every(asynclocktest.WriteNote.Any, asynclocktest.Hang)
+		first, cancel := context.WithTimeout(w.Context(), 4*time.Second)
+		defer cancel()
+		w.writeNote(first, l, "first")
+		sent := w.calls(asynclocktest.WriteNote.Any)
+		short, cancel := context.WithTimeout(w.Context(), time.Second/10)
+		defer cancel()
+		start := time.Now()
+		p := w.writeNote(short, l, "second")
+		w.pass(time.Second / 2)
+		select {
+		case <-p.done:
+		default:
+			w.Fatal("SetNote still waits for its turn, half a second later")
+		}
+		wantError(w, p.err, context.DeadlineExceeded)
+		wantTime(w, "the end", p.at, start.Add(time.Second/10))
+		if n := w.calls(asynclocktest.WriteNote.Any); n != sent || errors.Is(p.err, asynclock.ErrOutcomeUnknown) {
+			w.Errorf("SetNote whose turn did not come: got %v and %d requests, want nothing sent", p.err, n-sent)
+		}
+	})
+}
+
+func TestANoteWaitsForItsTurnWhileItsLeaseLasts(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		w.store.Every(asynclocktest.WriteNote.Any, asynclocktest.Hang)
+		w.writeNote(w.Context(), l, "first")
+		p := w.writeNote(w.Context(), l, "second")
+		unlock(w, l)
+		w.wait()
+		select {
+		case <-p.done:
+			wantError(w, p.err, asynclock.ErrUnlocked)
+		default:
+			w.Error("SetNote still waits for its turn after its lease has ended")
+		}
+		w.pass(2 * callTimeout)
 	})
 }

@@ -71,24 +71,20 @@ func TestAskingUnderALeaseJoinsIt(t *testing.T) {
 // The key is given back by the last Unlock, in whatever order they come.
 func TestLastUnlockOfAJoinedHoldingReleases(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-		t.Run(fmt.Sprint(order), func(t *testing.T) {
-			story(t, func(w *world) {
-				c := w.client()
-				first := lock(w, c, "key")
-				second := w.join(first.Context(), c, first)
-				leases := []*asynclock.Lease{first, second, w.join(second.Context(), c, first)}
-				for i, n := range order {
-					if got := w.calls(asynclocktest.Release.On("key")); got != 0 {
-						w.Errorf("released after %d of 3 unlocks", i)
-					}
-					wantValid(w, leases[n])
-					unlock(w, leases[n])
+		scene(t, fmt.Sprint(order), func(w *world) {
+			c := w.client()
+			first := lock(w, c, "key")
+			second := w.join(first.Context(), c, first)
+			leases := []*asynclock.Lease{first, second, w.join(second.Context(), c, first)}
+			for i, n := range order {
+				if got := w.calls(asynclocktest.Release.On("key")); got != 0 {
+					w.Errorf("released after %d of 3 unlocks", i)
 				}
-				w.wantUnused()
-				if got := w.calls(asynclocktest.Release.On("key")); got != 1 {
-					w.Errorf("released %d times, want once", got)
-				}
-			})
+				wantValid(w, leases[n])
+				unlock(w, leases[n])
+			}
+			w.wantUnused()
+			w.wantCalls(asynclocktest.Release.On("key"), 1)
 		})
 	}
 }
@@ -151,8 +147,7 @@ func TestStrangersWaitLikeAnyoneElse(t *testing.T) {
 			} else {
 				wantError(w, err, context.DeadlineExceeded)
 			}
-			_, err := who.client.TryLock(who.ctx, "key")
-			wantError(w, err, asynclock.ErrHeld)
+			wantError(w, errOf(who.client.TryLock(who.ctx, "key")), asynclock.ErrHeld)
 		}
 		unlock(w, l)
 	})
@@ -181,8 +176,7 @@ func TestEndedLeaseIsNotJoined(t *testing.T) {
 					w.Errorf("got token %d after %d, want a larger one", next.Token(), l.Token())
 				}
 				unlock(w, next)
-				_, err = client.Lock(ctx, "key")
-				wantError(w, err, context.Canceled, l.Err())
+				wantError(w, errOf(client.Lock(ctx, "key")), context.Canceled, l.Err())
 			})
 		})
 	}
@@ -215,9 +209,7 @@ func TestLossEndsAllThatJoined(t *testing.T) {
 		wantLost(w, first, asynclock.ErrExpired)
 		wantLost(w, second, asynclock.ErrExpired)
 		wantError(w, l.Err(), asynclock.ErrUnlocked)
-		if err := l.Unlock(w.Context()); err != nil {
-			w.Errorf("second Unlock of the one that was unlocked in time: got %v, want no error", err)
-		}
+		wantError(w, l.Unlock(w.Context()), nil)
 		wantError(w, first.Unlock(w.Context()), asynclock.ErrExpired)
 		w.wait()
 		if !w.inspect("key").Held {
@@ -263,8 +255,7 @@ func TestFutureUnderALeaseJoinsAtItsClaim(t *testing.T) {
 		wantValid(w, joined)
 		unlock(w, joined)
 		w.wait()
-		_, err = (<-forgotten).Lease()
-		wantError(w, err, context.Canceled)
+		wantError(w, errOf((<-forgotten).Lease()), context.Canceled)
 		next := claim(w, late)
 		if next.Token() <= l.Token() {
 			w.Errorf("token %d after %d", next.Token(), l.Token())
@@ -325,8 +316,7 @@ func TestCloseFailsAFutureThatHasNotJoined(t *testing.T) {
 		l := lock(w, c, "key")
 		future := c.LockChan(context.WithoutCancel(l.Context()), "key")
 		abandon(c)
-		_, err := (<-future).Lease()
-		wantError(w, err, asynclock.ErrClosed)
+		wantError(w, errOf((<-future).Lease()), asynclock.ErrClosed)
 	})
 }
 
@@ -340,8 +330,7 @@ func TestContextOfAFutureThatHasNotJoinedEnds(t *testing.T) {
 		cancel()
 		w.wait()
 		unlock(w, l)
-		_, err := (<-future).Lease()
-		wantError(w, err, context.Canceled)
+		wantError(w, errOf((<-future).Lease()), context.Canceled)
 		w.wantUnused()
 	})
 }
@@ -364,8 +353,7 @@ func TestOptionsOfAJoinedLease(t *testing.T) {
 			if err != nil && !strings.Contains(err.Error(), name) {
 				w.Errorf("got %q, want %s named", err, name)
 			}
-			_, err = (<-c.LockChan(l.Context(), "key", option)).Lease()
-			wantError(w, err, asynclock.ErrInvalidOption)
+			wantError(w, errOf((<-c.LockChan(l.Context(), "key", option)).Lease()), asynclock.ErrInvalidOption)
 		}
 		joined, err := c.Lock(l.Context(), "key", asynclock.WithMaxHold(time.Minute), asynclock.WithTTL(10*time.Second),
 			asynclock.WithWait(0), asynclock.WithQueueLimit(1))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // bound is for how long keys are retained in these stories, much longer than a
@@ -39,18 +40,10 @@ func (w *world) wantRetained(want bool) {
 	}
 }
 
-// scene is a story among others of a test.
-func scene(t *testing.T, name string, tell func(w *world)) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) { story(t, tell) })
-}
-
 // wantAsked fails the story unless the store was asked for the key so often.
 func (w *world) wantAsked(want int) {
 	w.Helper()
-	if got := w.calls(asynclocktest.Acquire.On("key")); got != want {
-		w.Errorf("asked the store for the key %d times, want %d", got, want)
-	}
+	w.wantCalls(asynclocktest.Acquire.On("key"), want)
 }
 
 // Whichever way a retained key is asked for, taking it again is a new lease with
@@ -72,14 +65,10 @@ func TestRetainedKeyIsTakenAgainWithoutTheStore(t *testing.T) {
 			take(c.Lock(w.Context(), "key"))
 			unlock(w, leases[len(leases)-1])
 			take(c.TryLock(w.Context(), "key"))
-			if err := <-leases[len(leases)-1].UnlockChan(w.Context()); err != nil {
-				w.Errorf("UnlockChan: got %v, want no error", err)
-			}
+			wantError(w, <-leases[len(leases)-1].UnlockChan(w.Context()), nil)
 			take((<-c.LockChan(w.Context(), "key")).Lease())
 			unlock(w, leases[len(leases)-1])
-			if err := leases[len(leases)-1].Unlock(w.Context()); err != nil {
-				w.Errorf("second Unlock: got %v, want no error", err)
-			}
+			wantError(w, leases[len(leases)-1].Unlock(w.Context()), nil)
 			err := c.WithLock(w.Context(), "key", func(ctx context.Context, l *asynclock.Lease) error {
 				take(l, nil)
 				joined := lock2(ctx, w, c)
@@ -93,9 +82,7 @@ func TestRetainedKeyIsTakenAgainWithoutTheStore(t *testing.T) {
 		}
 		wantRising(w, leases...)
 		w.wantAsked(1)
-		if got := w.calls(asynclocktest.Release.On("key")); got != 0 {
-			w.Errorf("released the key %d times, want never", got)
-		}
+		w.wantCalls(asynclocktest.Release.On("key"), 0)
 		w.wantRetained(true)
 	})
 }
@@ -110,53 +97,7 @@ func lock2(ctx context.Context, w *world, c *asynclock.Client) *asynclock.Lease 
 	return l
 }
 
-// Without the option nothing is retained.
-func TestNothingIsRetainedUnasked(t *testing.T) {
-	scene(t, "by default", func(w *world) {
-		c := w.client()
-		unlock(w, lock(w, c, "key"))
-		w.wantUnused()
-		w.retained(c, asynclock.WithRetention(bound)) // for this call
-	})
-	scene(t, "but not for this call", func(w *world) {
-		unlock(w, lock(w, w.retainer(), "key", asynclock.WithRetention(0)))
-		w.wantUnused()
-	})
-	scene(t, "by a store that promises too much", func(w *world) {
-		c := w.clientOf(promising(w.store, true, true))
-		unlock(w, lock(w, c, "key"))
-		if got := w.calls(asynclocktest.Release.On("key")); got != 1 {
-			w.Errorf("released the key %d times by the end of Unlock, want once", got)
-		}
-	})
-}
-
-// A retained key is renewed like a held one, until its time is over, which each
-// taking sets anew. The release tells the last token.
-func TestRetainedKeyIsGivenBackAfterItsBound(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.retainer()
-		w.retained(c)
-		w.pass(bound - time.Millisecond)
-		w.wantRetained(true)
-		last := w.retained(c)
-		w.wantAsked(1)
-		w.pass(bound - time.Millisecond)
-		w.wantRetained(true)
-		w.pass(time.Millisecond)
-		w.wantUnused()
-		released := w.store.Calls(asynclocktest.Release.On("key"))
-		if len(released) != 1 || released[0].Release.Token != last.Token() {
-			w.Errorf("got releases %+v, want one with token %d", released, last.Token())
-		}
-		if next := w.retained(c); next.Token() <= last.Token() {
-			w.Errorf("got token %d after %d, want a larger one", next.Token(), last.Token())
-		}
-		w.wantAsked(2)
-	})
-}
-
-// A watchdog that is late changes nothing of that.
+// A retained key whose bound has passed is not taken again, although the watchdog is late.
 func TestRetainedKeyIsNotTakenAfterItsBound(t *testing.T) {
 	story(t, func(w *world) {
 		c, brake := w.braked(asynclock.WithRetention(time.Second))
@@ -165,9 +106,7 @@ func TestRetainedKeyIsNotTakenAfterItsBound(t *testing.T) {
 		w.pass(time.Second)
 		l := lock(w, c, "key")
 		w.wantAsked(1) // the release has put the question, too
-		if got := w.calls(asynclocktest.Release.On("key").Where(requeues)); got != 1 {
-			w.Errorf("released the key and asked again %d times, want once", got)
-		}
+		w.wantCalls(asynclocktest.Release.On("key").Where(requeues), 1)
 		goOn()
 		unlock(w, l)
 	})
@@ -192,9 +131,7 @@ func TestCloseGivesRetainedKeysBack(t *testing.T) {
 		}
 		start := time.Now()
 		unlock(w, held)
-		if err := <-closed; err != nil {
-			w.Errorf("Close: got %v, want no error", err)
-		}
+		wantError(w, <-closed, nil)
 		wantTime(w, "Close returned", time.Now(), start)
 		w.wantUnused()
 	})
@@ -203,59 +140,8 @@ func TestCloseGivesRetainedKeysBack(t *testing.T) {
 		w.retained(c)
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
-		if err := c.Close(ctx); err != nil {
-			w.Errorf("Close: got %v, want no error", err)
-		}
+		wantError(w, c.Close(ctx), nil)
 		w.wantUnused()
-	})
-}
-
-// A caller with other terms gets the key from the store, in the same request that gives it back.
-func TestOtherTermsAreTheStoresBusiness(t *testing.T) {
-	other := asynclock.WithTTL(2 * ttl)
-	for name, take := range map[string]func(*world, *asynclock.Client) (*asynclock.Lease, error){
-		"Lock": func(w *world, c *asynclock.Client) (*asynclock.Lease, error) {
-			return c.Lock(w.Context(), "key", other)
-		},
-		"TryLock": func(w *world, c *asynclock.Client) (*asynclock.Lease, error) {
-			return c.TryLock(w.Context(), "key", other)
-		},
-		"LockChan": func(w *world, c *asynclock.Client) (*asynclock.Lease, error) {
-			return (<-c.LockChan(w.Context(), "key", other)).Lease()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				c := w.retainer()
-				before := w.retained(c)
-				l, err := take(w, c)
-				if err != nil {
-					w.Fatal(err)
-				}
-				wantRising(w, before, l)
-				wantTime(w, "trust deadline", l.Deadline(), time.Now().Add(trusted(2*ttl)))
-				if got := w.calls(asynclocktest.Release.On("key").Where(requeues)); got != 1 {
-					w.Errorf("released the key and asked again %d times, want once", got)
-				}
-				w.wantAsked(1)
-				unlock(w, l)
-			})
-		})
-	}
-}
-
-// Among those terms is how many may be ahead, at the store too.
-func TestQueueLimitHoldsForARetainedKey(t *testing.T) {
-	story(t, func(w *world) {
-		here, there, elsewhere := w.retainer(), w.client(), w.client()
-		w.retained(here)
-		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
-		defer cancel()
-		w.ask(ctx, there, "key")
-		w.ask(ctx, elsewhere, "key")
-		_, err := here.Lock(ctx, "key", asynclock.WithQueueLimit(1))
-		wantError(w, err, asynclock.ErrQueueFull)
 	})
 }
 
@@ -266,8 +152,7 @@ func TestTryLockOnOtherTermsDoesNotWait(t *testing.T) {
 		w.retained(c)
 		w.store.Every(asynclocktest.Any, asynclocktest.Hang)
 		before := time.Now()
-		_, err := c.TryLock(w.Context(), "key", asynclock.WithTTL(2*ttl))
-		wantError(w, err, asynclock.ErrUnreachable)
+		wantError(w, errOf(c.TryLock(w.Context(), "key", asynclock.WithTTL(2*ttl))), asynclock.ErrUnreachable)
 		if took := time.Since(before); took > callTimeout {
 			w.Errorf("TryLock took %v, want at most %v", took, callTimeout)
 		}
@@ -315,27 +200,6 @@ func TestMaxHoldCountsFromEachTaking(t *testing.T) {
 	})
 }
 
-// A key is given back if it is not renewed, or has little trust left.
-func TestWhatCannotBeTakenAgainIsNotRetained(t *testing.T) {
-	scene(t, "not renewed", func(w *world) {
-		unlock(w, lock(w, w.retainer(asynclock.WithRenewal(false)), "key"))
-		w.wantUnused()
-	})
-	scene(t, "too short", func(w *world) {
-		unlock(w, lock(w, w.retainer(asynclock.WithMaxHold(asynclock.MinTTL)), "key"))
-		w.wantUnused()
-	})
-	scene(t, "out of reach", func(w *world) {
-		c := w.retainer()
-		l := lock(w, c, "key")
-		stop := w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Refuse)
-		w.pass(ttl / 2)
-		stop()
-		unlock(w, l)
-		w.wantUnused()
-	})
-}
-
 // A key that passes inside the client is retained by the last, and passes again
 // after idle time that nobody waited in.
 func TestRetainedKeyStillPassesInTheClient(t *testing.T) {
@@ -350,4 +214,110 @@ func TestRetainedKeyStillPassesInTheClient(t *testing.T) {
 		w.wantAsked(1)
 		w.wantRetained(true)
 	})
+}
+
+// While messages don't come through, or may have been lost, nothing is retained.
+func TestNothingIsRetainedUnheard(t *testing.T) {
+	for name, kind := range map[string]store.EventKind{"deaf": store.EventDisconnected, "gap": store.EventResync} {
+		silence := store.Event{Kind: kind}
+		scene(t, name+", while it is retained", func(w *world) {
+			w.retained(w.retainer())
+			w.store.Tell(0, silence)
+			w.wait()
+			w.wantUnused()
+		})
+		scene(t, name+", while it is held", func(w *world) {
+			c := w.retainer()
+			l := lock(w, c, "key")
+			w.store.Tell(0, silence)
+			unlock(w, l)
+			w.wantUnused()
+			w.retained(c)
+		})
+		scene(t, name+", while it is asked for", func(w *world) {
+			c := w.retainer()
+			w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(time.Millisecond, time.Millisecond))
+			p := w.ask(w.Context(), c, "key")
+			w.store.Tell(0, silence)
+			unlock(w, p.get())
+			w.wait()
+			w.wantUnused()
+		})
+	}
+}
+
+// Silence in one lane is no reason to give back the keys of another.
+func TestSilenceMayBeOfOneLane(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.clientOf(lanes(w.store), asynclock.WithRetention(bound))
+		unlock(w, lock(w, c, "key"))
+		w.store.Tell(0, store.Event{Kind: store.EventResync, OneLane: true, Lane: 'a'})
+		w.store.Tell(0, store.Event{Kind: store.EventDisconnected, OneLane: true, Lane: 'a'})
+		w.wantRetained(true)
+		w.store.Tell(0, store.Event{Kind: store.EventDisconnected, OneLane: true, Lane: 'k'})
+		w.wantRetained(false)
+	})
+}
+
+// A key that nobody held delays Close by at most its grace if the store is gone. A key that was
+// just unlocked would delay it for the TTL.
+func TestCloseDoesNotWaitForWhatIsRetained(t *testing.T) {
+	const most = 3 * time.Second // a grace each for the releases, the goroutines and the session
+	for name, ttl := range map[string]time.Duration{"default TTL": ttl, "long TTL": time.Hour} {
+		scene(t, name, func(w *world) {
+			c := w.retainer(asynclock.WithTTL(ttl))
+			w.retained(c)
+			w.store.Every(asynclocktest.Any, asynclocktest.Hang)
+			wantCloses(w, c, most)
+		})
+		scene(t, name+", given back before", func(w *world) {
+			c := w.retainer(asynclock.WithTTL(ttl))
+			w.retained(c)
+			w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
+			w.store.Tell(0, store.Event{Kind: store.EventDisconnected})
+			w.pass(ttl / 3)
+			wantCloses(w, c, most)
+		})
+	}
+	scene(t, "but as long as the store needs", func(w *world) {
+		c := w.retainer()
+		w.retained(c)
+		w.store.Every(asynclocktest.Release.On("key"), asynclocktest.Slow(0, time.Second/2))
+		wantCloses(w, c, time.Second/2)
+		w.wantUnused()
+	})
+}
+
+// Nor does what was unlocked, or nobody waits for any more.
+func TestCloseDoesNotWaitForReleasesThatAreRefused(t *testing.T) {
+	const most = 3 * time.Second
+	for name, ttl := range map[string]time.Duration{"default TTL": ttl, "longest TTL": asynclock.MaxTTL} {
+		scene(t, name+", unlocked", func(w *world) {
+			c := w.client(asynclock.WithTTL(ttl))
+			l := lock(w, c, "key")
+			w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
+			answer := l.UnlockChan(w.Context())
+			wantCloses(w, c, most)
+			wantError(w, <-answer, asynclock.ErrOutcomeUnknown, asynclock.ErrClosed)
+		})
+		scene(t, name+", cancelled", func(w *world) {
+			c := w.client(asynclock.WithTTL(ttl))
+			w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
+			ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
+			defer cancel()
+			wantError(w, errOf(c.Lock(ctx, "key")), context.DeadlineExceeded)
+			wantCloses(w, c, most)
+		})
+	}
+}
+
+func wantCloses(w *world, c *asynclock.Client, most time.Duration) {
+	w.Helper()
+	start := time.Now()
+	if err := c.Close(context.Background()); err != nil {
+		w.Logf("Close: %v", err)
+	}
+	if took := time.Since(start); took > most {
+		w.Errorf("Close took %v, want at most %v", took, most)
+	}
 }

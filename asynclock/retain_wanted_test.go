@@ -13,9 +13,10 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-// The stories of this file are about retained keys that others want, and about
+// The stories that follow are about retained keys that others want, and about
 // clients that don't hear of it.
 
 var (
@@ -45,22 +46,20 @@ func TestRetainedKeyIsGivenBackAfterATryLock(t *testing.T) {
 	for name, c := range map[string]struct{ way, pause time.Duration }{
 		"near": {0, 5 * time.Millisecond}, "far away": {far, 4 * far}, "very far away": {callTimeout / 2, callTimeout},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				here, there := w.retainer(), w.client()
-				w.retained(here)
-				w.store.Every(asynclocktest.Any, asynclocktest.Slow(c.way, c.way-time.Nanosecond))
-				w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Delay(c.way))
-				start := time.Now()
-				l, err := there.TryLock(w.Context(), "key")
-				if err != nil {
-					w.Fatalf("TryLock: got %v, want the key", err)
-				}
-				if got, want := time.Since(start), 4*c.way+c.pause; got > want || got < want-10*time.Nanosecond {
-					w.Errorf("TryLock took %v, want %v", got, want)
-				}
-				unlock(w, l)
-			})
+		scene(t, name, func(w *world) {
+			here, there := w.retainer(), w.client()
+			w.retained(here)
+			w.store.Every(asynclocktest.Any, asynclocktest.Slow(c.way, c.way-time.Nanosecond))
+			w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Delay(c.way))
+			start := time.Now()
+			l, err := there.TryLock(w.Context(), "key")
+			if err != nil {
+				w.Fatalf("TryLock: got %v, want the key", err)
+			}
+			if got, want := time.Since(start), 4*c.way+c.pause; got > want || got < want-10*time.Nanosecond {
+				w.Errorf("TryLock took %v, want %v", got, want)
+			}
+			unlock(w, l)
 		})
 	}
 }
@@ -73,20 +72,15 @@ func TestTryLockOfAHeldKeyAsksTwiceAtMost(t *testing.T) {
 		"that would be retained": {asynclock.WithRetention(bound), 2},
 		"that would not":         {asynclock.WithRetention(0), 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				here, there := w.client(), w.client()
-				lock(w, here, "key", c.holder)
-				start := time.Now()
-				ctx, cancel := context.WithTimeout(w.Context(), time.Second)
-				defer cancel()
-				_, err := there.TryLock(ctx, "key")
-				wantError(w, err, asynclock.ErrHeld)
-				wantTime(w, "TryLock was done", time.Now(), start.Add(time.Duration(c.asks-1)*5*time.Millisecond))
-				if got := w.calls(asynclocktest.Acquire.From(1)); got != c.asks {
-					w.Errorf("asked the store %d times, want %d", got, c.asks)
-				}
-			})
+		scene(t, name, func(w *world) {
+			here, there := w.client(), w.client()
+			lock(w, here, "key", c.holder)
+			start := time.Now()
+			ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+			defer cancel()
+			wantError(w, errOf(there.TryLock(ctx, "key")), asynclock.ErrHeld)
+			wantTime(w, "TryLock was done", time.Now(), start.Add(time.Duration(c.asks-1)*5*time.Millisecond))
+			w.wantCalls(asynclocktest.Acquire.From(1), c.asks)
 		})
 	}
 	scene(t, "until its context ends", func(w *world) {
@@ -95,13 +89,10 @@ func TestTryLockOfAHeldKeyAsksTwiceAtMost(t *testing.T) {
 		ctx, cancel := context.WithTimeout(w.Context(), time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		_, err := there.TryLock(ctx, "key")
-		wantError(w, err, context.DeadlineExceeded)
+		wantError(w, errOf(there.TryLock(ctx, "key")), context.DeadlineExceeded)
 		wantTime(w, "TryLock was done", time.Now(), start.Add(time.Millisecond))
 		w.pass(time.Second)
-		if got := w.calls(asynclocktest.Acquire.From(1)); got != 1 {
-			w.Errorf("asked the store %d times, want once", got)
-		}
+		w.wantCalls(asynclocktest.Acquire.From(1), 1)
 	})
 	t.Run("until its client closes", func(t *testing.T) {
 		stories(t, 50, func(w *world) { // in the moment of the second try, so either may be first
@@ -113,9 +104,7 @@ func TestTryLockOfAHeldKeyAsksTwiceAtMost(t *testing.T) {
 				failed <- err
 			}()
 			time.Sleep(5 * time.Millisecond)
-			if err := there.Close(w.Context()); err != nil {
-				w.Errorf("Close: got %v, want no error", err)
-			}
+			wantError(w, there.Close(w.Context()), nil)
 			if err := <-failed; !errors.Is(err, asynclock.ErrClosed) && !errors.Is(err, asynclock.ErrHeld) {
 				w.Errorf("TryLock: got %v, want ErrClosed or ErrHeld", err)
 			}
@@ -130,57 +119,12 @@ func TestTryLockWhoseMessageIsLostFails(t *testing.T) {
 		here, there := w.retainer(), w.client()
 		w.retained(here)
 		w.store.NextEvent(wanted, asynclocktest.Drop, asynclocktest.Drop)
-		_, err := there.TryLock(w.Context(), "key")
-		wantError(w, err, asynclock.ErrHeld)
+		wantError(w, errOf(there.TryLock(w.Context(), "key")), asynclock.ErrHeld)
 		l, err := there.TryLock(w.Context(), "key")
 		if err != nil {
 			w.Fatalf("the next TryLock: got %v, want the key", err)
 		}
 		unlock(w, l)
-	})
-}
-
-// A key that others requested while it was held is not retained, even if nobody waits any more.
-func TestKeyThatOthersWantIsNotRetained(t *testing.T) {
-	for name, want := range map[string]func(*world, *asynclock.Client){
-		"by TryLock": func(w *world, c *asynclock.Client) {
-			_, err := c.TryLock(w.Context(), "key")
-			wantError(w, err, asynclock.ErrHeld)
-		},
-		"by Lock": func(w *world, c *asynclock.Client) {
-			ctx, cancel := context.WithCancel(w.Context())
-			p := w.ask(ctx, c, "key")
-			cancel()
-			wantError(w, p.ended(), context.Canceled)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				here, there := w.retainer(), w.client()
-				w.retained(here)
-				l := lock(w, here, "key")
-				want(w, there)
-				w.wait()
-				unlock(w, l)
-				w.wantUnused()
-				w.retained(here) // now nobody does
-			})
-		})
-	}
-}
-
-// Nor is a key that was granted with others behind it in the queue.
-func TestKeyThatOthersWaitForIsNotRetained(t *testing.T) {
-	story(t, func(w *world) {
-		w.store.EveryEvent(wanted, asynclocktest.Drop)
-		w.store.EveryEvent(contended, asynclocktest.Drop)
-		first, second, third := w.client(), w.retainer(), w.client()
-		l := lock(w, first, "key")
-		p := w.ask(w.Context(), second, "key")
-		q := w.ask(w.Context(), third, "key")
-		unlock(w, l)
-		unlock(w, p.has())
-		unlock(w, q.has())
 	})
 }
 
@@ -232,92 +176,255 @@ func TestLostMessagesDelayTheGivingBack(t *testing.T) {
 		{"all", nil, asynclocktest.Drop, ttl/3 + ttl/30, ttl},
 		{"all, and the TTL is long", nil, asynclocktest.Drop, ttl/3 + ttl/30, time.Hour},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				here, there := w.retainer(), w.client()
-				w.store.EveryEvent(contended, asynclocktest.Drop)
-				if c.more != nil {
-					w.store.EveryEvent(wanted, c.more)
-				}
-				w.store.NextEvent(wanted, c.lost...)
-				w.retained(here, asynclock.WithTTL(c.ttl))
-				w.pass(ttl) // renewed by then
-				start := time.Now()
-				l := w.ask(w.Context(), there, "key").get()
-				if took := time.Since(start); took == 0 || took > c.most {
-					w.Errorf("the other had the key after %v, want more than nothing and at most %v", took, c.most)
-				}
-				unlock(w, l)
-			})
+		scene(t, c.name, func(w *world) {
+			here, there := w.retainer(), w.client()
+			w.store.EveryEvent(contended, asynclocktest.Drop)
+			if c.more != nil {
+				w.store.EveryEvent(wanted, c.more)
+			}
+			w.store.NextEvent(wanted, c.lost...)
+			w.retained(here, asynclock.WithTTL(c.ttl))
+			w.pass(ttl) // renewed by then
+			start := time.Now()
+			l := w.ask(w.Context(), there, "key").get()
+			if took := time.Since(start); took == 0 || took > c.most {
+				w.Errorf("the other had the key after %v, want more than nothing and at most %v", took, c.most)
+			}
+			unlock(w, l)
 		})
 	}
-}
-
-// A grant that an earlier request may have led to, one without an answer, may not
-// be one that we are told about.
-func TestGrantOfAnUnknownRequestIsNotRetained(t *testing.T) {
-	scene(t, "without an answer", func(w *world) {
-		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.LoseReply)
-		p := w.ask(w.Context(), w.retainer(), "key")
-		unlock(w, p.get())
-		w.wait()
-		w.wantUnused()
-	})
-	scene(t, "answered late", func(w *world) {
-		c, other := w.retainer(), w.client()
-		held := lock(w, other, "key")
-		p := w.ask(w.Context(), c, "key")
-		w.store.Every(asynclocktest.Acquire.From(0), asynclocktest.Slow(0, 900*time.Millisecond)) // the heartbeat, whenever it is
-		w.pass(heartbeat + heartbeat/5)
-		unlock(w, held)
-		unlock(w, p.has())
-		w.pass(time.Second)
-		w.wantUnused()
-	})
 }
 
 func TestNothingIsRetainedOnAStoreThatSaysNothing(t *testing.T) {
 	for name, able := range map[string]bool{"for ever": false, "for now": true} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				var log notebook
-				c := w.clientOf(promising(w.store, able, false), asynclock.WithRetention(bound), log.option(slog.LevelInfo))
-				unlock(w, lock(w, c, "key"))
-				unlock(w, lock(w, c, "key", asynclock.WithRetention(2*bound)))
-				w.wantUnused()
-				if err := c.Close(w.Context()); err != nil {
-					w.Fatal(err)
+		scene(t, name, func(w *world) {
+			var log notebook
+			c := w.clientOf(promising(w.store, able, false), asynclock.WithRetention(bound), log.option(slog.LevelInfo))
+			unlock(w, lock(w, c, "key"))
+			unlock(w, lock(w, c, "key", asynclock.WithRetention(2*bound)))
+			w.wantUnused()
+			w.close(c)
+			if got, want := strings.Count(log.String(), "no key is retained"), map[bool]int{false: 1, true: 0}[able]; got != want {
+				w.Errorf("the log says so %d times, want %d", got, want)
+			}
+			for _, c := range w.store.Calls(asynclocktest.Acquire.On("key")) {
+				if c.Acquire.NotifyRequests != able {
+					w.Errorf("asked to be told who wants the key: %v, want %v", c.Acquire.NotifyRequests, able)
 				}
-				if got, want := strings.Count(log.String(), "no key is retained"), map[bool]int{false: 1, true: 0}[able]; got != want {
-					w.Errorf("the log says so %d times, want %d", got, want)
-				}
-				for _, c := range w.store.Calls(asynclocktest.Acquire.On("key")) {
-					if c.Acquire.NotifyRequests != able {
-						w.Errorf("asked to be told who wants the key: %v, want %v", c.Acquire.NotifyRequests, able)
-					}
-				}
-			})
+			}
 		})
 	}
 }
 
-// A wish may be faster than the answer that makes us the holder.
-func TestWishBeforeTheGrantIsKnownCounts(t *testing.T) {
-	scene(t, "Lock", func(w *world) {
-		here, there := w.retainer(), w.client()
-		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(0, 5*time.Millisecond))
-		p := w.ask(w.Context(), here, "key")
-		q := w.ask(w.Context(), there, "key")
+// The stories that follow are about retained keys that the client loses.
+
+// When the store can't be reached, the key is anybody's once its trust has
+// ended, and is not taken again shortly before.
+func TestRetainedKeyIsNotTakenWithoutTrust(t *testing.T) {
+	for _, early := range []time.Duration{grantTTL/5 - time.Millisecond, 0, -time.Second} {
+		scene(t, early.String(), func(w *world) {
+			c := w.retainer()
+			last := lock(w, c, "key")
+			deadline := last.Deadline()
+			w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), asynclocktest.Hang)
+			unlock(w, last)
+			w.pass(time.Until(deadline) - early)
+			ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+			defer cancel()
+			l, err := c.Lock(ctx, "key")
+			if err == nil {
+				w.Errorf("got the key with %v of trust left, want the store to be asked", time.Until(l.Deadline()))
+			}
+		})
+	}
+	scene(t, "watchdog stands still", func(w *world) {
+		c, brake := w.braked(asynclock.WithRetention(bound))
+		other := w.client()
+		w.retained(c)
+		goOn := brake.pull(w)
+		w.pass(ttl)
+		theirs := lock(w, other, "key")
+		p := w.ask(w.Context(), c, "key")
+		p.waits()
+		goOn()
+		unlock(w, theirs)
 		unlock(w, p.get())
-		unlock(w, q.has())
 	})
-	scene(t, "TryLock", func(w *world) {
-		here, there := w.retainer(), w.client()
-		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(0, 50*time.Millisecond))
-		p := w.ask(w.Context(), here, "key")
-		_, err := there.TryLock(w.Context(), "key")
-		wantError(w, err, asynclock.ErrHeld)
-		unlock(w, p.get())
+}
+
+// When a client dies, what it retained keeps others waiting for the TTL, as what
+// it held would. Its tokens are below theirs.
+func TestRetainedKeyOfADeadClientExpires(t *testing.T) {
+	for name, regrant := range map[string]func(*store.Grant){
+		"tokens set aside":             func(*store.Grant) {},
+		"a token for each microsecond": func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 0, true },
+	} {
+		scene(t, name, func(w *world) {
+			w.store.Regrant(regrant)
+			here, there := w.retainer(), w.client()
+			leases := []*asynclock.Lease{lock(w, here, "key")}
+			for range 100 {
+				w.pass(2 * time.Microsecond)
+				unlock(w, leases[len(leases)-1])
+				leases = append(leases, lock(w, here, "key"))
+			}
+			unlock(w, leases[100])
+			w.wantAsked(1)
+			w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), asynclocktest.Hang)
+			w.store.EveryEvent(asynclocktest.EventMatch(asynclocktest.AnyEvent).For(0), asynclocktest.Drop)
+			start := time.Now()
+			p := w.ask(w.Context(), there, "key")
+			w.pass(ttl - time.Second)
+			p.waits()
+			wantRising(w, append(leases, p.get())...)
+			if took := time.Since(start); took > ttl+10*time.Millisecond {
+				w.Errorf("the other had the key after %v, want the TTL, %v", took, ttl)
+			}
+		})
+	}
+}
+
+// A key whose next token is not free yet is taken by way of the store.
+func TestRetainedKeyIsNotTakenWithoutAToken(t *testing.T) {
+	for name, regrant := range map[string]func(*store.Grant){
+		"all used":   func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 1, false },
+		"in no time": func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 1, true },
+	} {
+		scene(t, name, func(w *world) {
+			w.store.Regrant(regrant)
+			c := w.retainer()
+			first, second := w.retained(c), w.retained(c)
+			w.wantAsked(1)
+			third := w.retained(c)
+			w.wantCalls(asynclocktest.Release.On("key").Where(requeues), 1)
+			wantRising(w, first, second, third)
+		})
+	}
+}
+
+// Where a token comes free each microsecond, whoever is faster waits for it. (In
+// no bubble, for there no time passes meanwhile.)
+func TestRetainedKeyIsTakenAsFastAsTokensComeFree(t *testing.T) {
+	t.Parallel()
+	st := asynclocktest.Wrap(memstore.New())
+	st.Regrant(func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 0, true })
+	c, err := asynclock.New(st, asynclock.WithRetention(time.Hour), asynclock.WithTTL(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer abandon(c)
+	for range 20_000 {
+		unlock(t, lock(t, c, "key"))
+	}
+	if got := len(st.Calls(asynclocktest.Acquire.Any)) + len(st.Calls(asynclocktest.Release.Any)); got != 1 {
+		t.Errorf("asked the store %d times, want once", got)
+	}
+}
+
+// While renewals fail the store is asked, who may know of another holder by now.
+func TestRetainedKeyIsNotTakenWhileRenewalsFail(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.retainer()
+		w.retained(c)
+		stop := w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
+		w.pass(ttl / 2)
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		if l, err := c.Lock(ctx, "key"); err == nil {
+			w.Fatalf("got the key with %v of trust left, want the store to be asked", time.Until(l.Deadline()))
+		}
+		stop()
+		unlock(w, lock(w, c, "key"))
+	})
+}
+
+// A key that was renewed for longer than the TTL is not retained. If the client died, others would
+// otherwise wait for longer than the TTL.
+func TestLongRenewalIsNotRetained(t *testing.T) {
+	scene(t, "by the unlock", func(w *world) {
+		l := lock(w, w.retainer(), "key")
+		if err := l.Renew(w.Context(), time.Hour); err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, l)
 		w.wantUnused()
+	})
+	for name, fault := range map[string]asynclocktest.Fault{
+		"answered late": asynclocktest.Slow(0, time.Second/2), "never answered": asynclocktest.LoseReply,
+	} {
+		scene(t, name, func(w *world) {
+			c := w.retainer()
+			l := lock(w, c, "key")
+			w.store.Next(asynclocktest.Renew.On("key"), fault)
+			renewed := make(chan error, 1)
+			go func() { renewed <- l.Renew(w.Context(), time.Hour) }()
+			w.wait()
+			unlock(w, l)
+			w.wantUnused()
+			w.Logf("Renew: %v", <-renewed)
+		})
+	}
+	scene(t, "not longer", func(w *world) {
+		l := lock(w, w.retainer(), "key")
+		w.pass(time.Second)
+		if err := l.Renew(w.Context(), ttl); err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, l)
+		w.wantRetained(true)
+	})
+}
+
+// A caller that takes the key by force through the retaining client itself need not wait for the
+// notification.
+func TestForceUnlockGivesBackWhatIsRetainedHere(t *testing.T) {
+	story(t, func(w *world) {
+		here, there := w.retainer(), w.client()
+		w.retained(here)
+		w.store.EveryEvent(asynclocktest.Kind(store.EventForced), asynclocktest.Drop)
+		if held, err := here.ForceUnlock(w.Context(), "key", 0); err != nil || !held {
+			w.Errorf("ForceUnlock: got %v, %v, want the key to have been held", held, err)
+		}
+		theirs := lock(w, there, "key")
+		wantError(w, errOf(here.TryLock(w.Context(), "key")), asynclock.ErrHeld)
+		unlock(w, theirs)
+	})
+}
+
+// The client gives it back without knowing that the store has lost it.
+func TestRetainedKeyThatIsLostBeforeItIsGivenBackIsNobodysLoss(t *testing.T) {
+	story(t, func(w *world) {
+		var log notebook
+		c := w.retainer(log.option(slog.LevelInfo))
+		w.retained(c)
+		if held, err := w.store.Expire(w.Context(), "key"); err != nil || !held {
+			w.Fatalf("Expire: got %v, %v, want the key to have been held", held, err)
+		}
+		if err := c.Close(w.Context()); err != nil {
+			w.Error(err)
+		}
+		if text := log.String(); text != "" {
+			w.Errorf("got the log %q, want nothing", text)
+		}
+	})
+}
+
+// The client gives it back before a renewal finds out, and somebody may have had it when another was given it.
+func TestRetainedKeyThatWasStolenBeforeItIsGivenBackIsSaidInTheLog(t *testing.T) {
+	story(t, func(w *world) {
+		var log notebook
+		c, other := w.retainer(log.option(slog.LevelWarn)), w.client()
+		mine := lock(w, c, "key")
+		w.store.EveryEvent(asynclocktest.Kind(store.EventForced), asynclocktest.Drop)
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
+			w.Fatal(err)
+		}
+		theirs := lock(w, other, "key")
+		unlock(w, mine)
+		if err := c.Close(w.Context()); err != nil {
+			w.Error(err)
+		}
+		log.wantLine(w, "level=WARN", "another has a key that was retained", "key=key")
+		unlock(w, theirs)
 	})
 }

@@ -5,13 +5,25 @@ package asynclock_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
 )
+
+// steal has the store take "key" from its holder, whom nobody tells.
+func (w *world) steal() {
+	w.Helper()
+	w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
+	if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
+		w.Fatal(err)
+	}
+}
 
 func TestUnlockGivesTheKeyToTheNext(t *testing.T) {
 	story(t, func(w *world) {
@@ -39,36 +51,29 @@ func TestUnlockGivesOneAnswer(t *testing.T) {
 		{"the key was ours", false, nil},
 		{"the key was not ours any more", true, asynclock.ErrLost},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				l := lock(w, w.client(), "key")
-				if c.lose {
-					w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-					if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
-						w.Fatal(err)
-					}
+		scene(t, c.name, func(w *world) {
+			l := lock(w, w.client(), "key")
+			if c.lose {
+				w.steal()
+			}
+			w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(10*time.Millisecond, 10*time.Millisecond))
+			const calls = 100
+			answers := make(chan error, 2*calls)
+			for range calls {
+				go func() { answers <- l.Unlock(w.Context()) }()
+				go func() { answers <- <-l.UnlockChan(w.Context()) }()
+			}
+			for range 2 * calls {
+				if err := <-answers; !errors.Is(err, c.want) {
+					w.Fatalf("got error %v, want %v", err, c.want)
 				}
-				w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(10*time.Millisecond, 10*time.Millisecond))
-				const calls = 100
-				answers := make(chan error, 2*calls)
-				for range calls {
-					go func() { answers <- l.Unlock(w.Context()) }()
-					go func() { answers <- <-l.UnlockChan(w.Context()) }()
+			}
+			for _, err := range []error{l.Unlock(w.Context()), <-l.UnlockChan(w.Context())} {
+				if !errors.Is(err, c.want) {
+					w.Errorf("later: got error %v, want %v", err, c.want)
 				}
-				for range 2 * calls {
-					if err := <-answers; !errors.Is(err, c.want) {
-						w.Fatalf("got error %v, want %v", err, c.want)
-					}
-				}
-				for _, err := range []error{l.Unlock(w.Context()), <-l.UnlockChan(w.Context())} {
-					if !errors.Is(err, c.want) {
-						w.Errorf("later: got error %v, want %v", err, c.want)
-					}
-				}
-				if got := w.calls(asynclocktest.Release.On("key")); got != 1 {
-					w.Errorf("released %d times, want once", got)
-				}
-			})
+			}
+			w.wantCalls(asynclocktest.Release.On("key"), 1)
 		})
 	}
 }
@@ -81,13 +86,9 @@ func TestUnlockWithAContextThatHasEndedGivesTheKeyBack(t *testing.T) {
 		p := w.ask(w.Context(), waiter, "key")
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
-		if err := l.Unlock(ctx); err != nil {
-			w.Errorf("got error %v, want none", err)
-		}
+		wantError(w, l.Unlock(ctx), nil)
 		again := p.has()
-		if err := <-again.UnlockChan(ctx); err != nil {
-			w.Errorf("got error %v, want none", err)
-		}
+		wantError(w, <-again.UnlockChan(ctx), nil)
 		w.wantUnused()
 	})
 }
@@ -108,31 +109,29 @@ func TestUnlockOfASilentStoreIsBounded(t *testing.T) {
 		{"hanging for less time", asynclocktest.Hang, 3 * time.Second, 3 * time.Second, []error{asynclock.ErrOutcomeUnknown, context.DeadlineExceeded}},
 		{"hanging for no time", asynclocktest.Hang, 0, time.Second, []error{asynclock.ErrOutcomeUnknown, context.DeadlineExceeded}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, waiter := w.client(asynclock.WithTTL(long)), w.client()
-				l := lock(w, holder, "key")
-				p := w.ask(w.Context(), waiter, "key")
-				stop := w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), c.fault)
-				ctx, cancel := context.WithTimeout(w.Context(), c.ctx)
-				defer cancel()
-				before := time.Now()
-				err := l.Unlock(ctx)
-				wantError(w, err, c.errors...)
-				wantOp(w, err, "unlock", "key")
-				if took := time.Since(before); took > c.most {
-					w.Errorf("Unlock took %v, want at most %v", took, c.most)
-				}
-				if len(c.errors) == 2 && !errors.Is(c.errors[1], context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
-					w.Errorf("got %v, whose context has not ended", err)
-				}
-				w.pass(time.Minute)
-				p.waits()
-				stop()
-				w.pass(5 * time.Minute)
-				unlock(w, p.has())
-				w.wantUnused()
-			})
+		scene(t, c.name, func(w *world) {
+			holder, waiter := w.client(asynclock.WithTTL(long)), w.client()
+			l := lock(w, holder, "key")
+			p := w.ask(w.Context(), waiter, "key")
+			stop := w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), c.fault)
+			ctx, cancel := context.WithTimeout(w.Context(), c.ctx)
+			defer cancel()
+			before := time.Now()
+			err := l.Unlock(ctx)
+			wantError(w, err, c.errors...)
+			wantOp(w, err, "unlock", "key")
+			if took := time.Since(before); took > c.most {
+				w.Errorf("Unlock took %v, want at most %v", took, c.most)
+			}
+			if len(c.errors) == 2 && !errors.Is(c.errors[1], context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
+				w.Errorf("got %v, whose context has not ended", err)
+			}
+			w.pass(time.Minute)
+			p.waits()
+			stop()
+			w.pass(5 * time.Minute)
+			unlock(w, p.has())
+			w.wantUnused()
 		})
 	}
 }
@@ -147,30 +146,28 @@ func TestReleaseIsGivenUpWhenTheTTLHasDoneItsWork(t *testing.T) {
 		{"refused", asynclocktest.Refuse, []error{asynclock.ErrUnreachable}},
 		{"hanging", asynclocktest.Hang, []error{asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				l := lock(w, w.client(), "key")
-				w.store.Every(asynclocktest.Release.On("key"), c.fault)
-				before := time.Now()
-				err := <-l.UnlockChan(w.Context())
-				wantError(w, err, c.errors...)
-				wantOp(w, err, "unlock", "key")
-				if errors.Is(err, context.DeadlineExceeded) {
-					w.Errorf("got %v, whose context has not ended", err)
-				}
-				took := time.Since(before)
-				if took < ttl || took > 3*ttl {
-					w.Errorf("gave up after %v, want some time after the TTL of %v", took, ttl)
-				}
-				tried := w.calls(asynclocktest.Release.On("key"))
-				if tried > 100 {
-					w.Errorf("tried %d times in %v, want a few dozen", tried, took)
-				}
-				w.pass(time.Hour)
-				if got := w.calls(asynclocktest.Release.On("key")); got != tried {
-					w.Errorf("tried %d times more after giving up", got-tried)
-				}
-			})
+		scene(t, c.name, func(w *world) {
+			l := lock(w, w.client(), "key")
+			w.store.Every(asynclocktest.Release.On("key"), c.fault)
+			before := time.Now()
+			err := <-l.UnlockChan(w.Context())
+			wantError(w, err, c.errors...)
+			wantOp(w, err, "unlock", "key")
+			if errors.Is(err, context.DeadlineExceeded) {
+				w.Errorf("got %v, whose context has not ended", err)
+			}
+			took := time.Since(before)
+			if took < ttl || took > 3*ttl {
+				w.Errorf("gave up after %v, want some time after the TTL of %v", took, ttl)
+			}
+			tried := w.calls(asynclocktest.Release.On("key"))
+			if tried > 100 {
+				w.Errorf("tried %d times in %v, want a few dozen", tried, took)
+			}
+			w.pass(time.Hour)
+			if got := w.calls(asynclocktest.Release.On("key")); got != tried {
+				w.Errorf("tried %d times more after giving up", got-tried)
+			}
 		})
 	}
 }
@@ -202,9 +199,7 @@ func TestUnlockChanHasOneAnswer(t *testing.T) {
 			if len(answers) != 1 {
 				w.Fatalf("the channel has %d answers, want one", len(answers))
 			}
-			if err := <-answers; err != nil {
-				w.Errorf("got error %v, want none", err)
-			}
+			wantError(w, <-answers, nil)
 			select {
 			case err, open := <-answers:
 				w.Errorf("the channel has another answer %v, open %v", err, open)
@@ -220,10 +215,7 @@ func TestUnlockChanHasOneAnswer(t *testing.T) {
 func TestUnlockFindsTheLoss(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
-		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
-			w.Fatal(err)
-		}
+		w.steal()
 		wantValid(w, l)
 		wantError(w, l.Unlock(w.Context()), asynclock.ErrLost)
 		wantError(w, l.Unlock(w.Context()), asynclock.ErrLost)
@@ -237,9 +229,7 @@ func TestUnlockFromAnyGoroutine(t *testing.T) {
 		l := w.ask(w.Context(), w.client(), "key").has()
 		answer := make(chan error)
 		go func() { answer <- l.Unlock(w.Context()) }()
-		if err := <-answer; err != nil {
-			w.Error(err)
-		}
+		wantError(w, <-answer, nil)
 		w.wantUnused()
 	})
 }
@@ -277,9 +267,7 @@ func TestUnlockUnderAnEndedContextHearsAStoreNearby(t *testing.T) {
 		w.store.Every(asynclocktest.Release.Any, asynclocktest.Slow(20*time.Millisecond, 20*time.Millisecond))
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
-		if err := l.Unlock(ctx); err != nil {
-			w.Errorf("got error %v, want none", err)
-		}
+		wantError(w, l.Unlock(ctx), nil)
 		w.wantUnused()
 	})
 }
@@ -313,5 +301,81 @@ func testCopyOfALease(t *testing.T, detects bool) {
 		}
 		unlock(w, l) // again
 		w.wantUnused()
+	})
+}
+
+// An Unlock that finds the key lost says what the store knows of the reason, and
+// so does the log.
+func TestUnlockSaysWhyTheLeaseWasLost(t *testing.T) {
+	scene(t, "nobody has it", func(w *world) {
+		var log notebook
+		l := lock(w, w.client(log.option(slog.LevelWarn)), "key")
+		w.steal()
+		wantError(w, l.Unlock(w.Context()), asynclock.ErrExpired)
+		w.wait()
+		log.wantLine(w, "level=WARN", "lost", "key=key", "expired")
+	})
+	scene(t, "another has it", func(w *world) {
+		var log notebook
+		l, other := lock(w, w.client(log.option(slog.LevelWarn)), "key"), w.client()
+		w.steal()
+		theirs := lock(w, other, "key")
+		wantError(w, l.Unlock(w.Context()), asynclock.ErrStolen)
+		w.wait()
+		log.wantLine(w, "level=WARN", "lost", "key=key", "another owner")
+		wantValid(w, theirs)
+	})
+	odd := errors.New("the session moved")
+	for name, c := range map[string]struct {
+		cause error
+		wants []error
+		text  string
+	}{
+		"the store does not know":         {nil, []error{asynclock.ErrLost}, "until the unlock"},
+		"the cause is of an unknown kind": {odd, []error{asynclock.ErrLost, odd}, "the session moved"},
+	} {
+		scene(t, name, func(w *world) {
+			oblivious := altered{Store: w.store, released: func(r *store.ReleaseReply) { *r = store.ReleaseReply{Cause: c.cause} }}
+			err := lock(w, w.clientOf(oblivious), "key").Unlock(w.Context())
+			wantError(w, err, c.wants...)
+			if !strings.Contains(err.Error(), c.text) {
+				w.Errorf("got error %q, want it to say %q", err, c.text)
+			}
+		})
+	}
+}
+
+// A release that takes its time may find that the TTL has ended meanwhile. The
+// lease was trusted when it was unlocked, so the work was covered and nothing
+// was lost.
+func TestReleaseThatArrivesAfterTheTTLIsNoLoss(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key", asynclock.WithMaxHold(asynclock.MinTTL))
+		w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(callTimeout/2, 0))
+		wantError(w, l.Unlock(w.Context()), nil)
+		w.wantUnused()
+	})
+}
+
+// grantedDuringAHeartbeat returns a lease that the second client was granted by
+// message while its heartbeat was under way, which takes so long there and back.
+func (w *world) grantedDuringAHeartbeat(there, back time.Duration, options ...asynclock.LockOption) *asynclock.Lease {
+	w.Helper()
+	held := lock(w, w.client(), "key")
+	p := w.ask(w.Context(), w.client(), "key", options...)
+	w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(there, back))
+	for w.calls(asynclocktest.Acquire.From(1)) < 2 {
+		w.pass(time.Millisecond)
+	}
+	unlock(w, held)
+	return p.has()
+}
+
+// A release that finds nothing is a loss, also while a heartbeat from before the grant is under way.
+func TestLossIsToldDuringAHeartbeat(t *testing.T) {
+	story(t, func(w *world) {
+		l := w.grantedDuringAHeartbeat(0, 200*time.Millisecond)
+		w.steal()
+		wantError(w, l.Unlock(w.Context()), asynclock.ErrLost)
 	})
 }

@@ -116,25 +116,23 @@ func TestWithLockReportsALoss(t *testing.T) {
 		name string
 		err  error // of the function
 	}{{"the function fails", failed}, {"the function does not mind", nil}, {"the function returns it", asynclock.ErrExpired}} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				client := w.client()
-				err := client.WithLock(w.Context(), "key", func(ctx context.Context, l *asynclock.Lease) error {
-					<-ctx.Done()
-					wantError(w, context.Cause(ctx), asynclock.ErrExpired)
-					wantLost(w, l, asynclock.ErrExpired)
-					return c.err
-				}, asynclock.WithRenewal(false))
-				wantError(w, err, asynclock.ErrExpired, asynclock.ErrLost)
-				if c.err != nil {
-					wantError(w, err, c.err)
-				}
-				if n := strings.Count(err.Error(), "lease lost"); n != 1 {
-					w.Errorf("got %q, which says %d times that the lease is lost, want once", err, n)
-				}
-				w.wait()
-				w.wantUnused()
-			})
+		scene(t, c.name, func(w *world) {
+			client := w.client()
+			err := client.WithLock(w.Context(), "key", func(ctx context.Context, l *asynclock.Lease) error {
+				<-ctx.Done()
+				wantError(w, context.Cause(ctx), asynclock.ErrExpired)
+				wantLost(w, l, asynclock.ErrExpired)
+				return c.err
+			}, asynclock.WithRenewal(false))
+			wantError(w, err, asynclock.ErrExpired, asynclock.ErrLost)
+			if c.err != nil {
+				wantError(w, err, c.err)
+			}
+			if n := strings.Count(err.Error(), "lease lost"); n != 1 {
+				w.Errorf("got %q, which says %d times that the lease is lost, want once", err, n)
+			}
+			w.wait()
+			w.wantUnused()
 		})
 	}
 }

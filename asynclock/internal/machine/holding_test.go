@@ -225,6 +225,12 @@ func TestHold(t *testing.T) {
 		{"no renewal beyond the maximum", bound(
 			step{2 * time.Second, alarm, "alarm 3s"},
 		), "holding 10 until 3s"},
+		{"the maximum bounds the TTL of a future that has the key next", []step{
+			{0, arrive("a", maxHold(2*time.Second)), "..."},
+			{0, answer(1, followed(10)), "..."},
+			{ms, arrive("b", future, maxHold(2*time.Second)), ""},
+			{ms, unlock("a"), "lease of a ends: unlocked; b lies, 11; renew o1 token=11 ttl=2.41s watch; alarm 2.1399s"},
+		}, "holding 11 until 2.1399s"},
 		{"the minimum", heldWith([]with{minHold(10 * time.Second)},
 			step{4 * time.Second, unlock("a"), "release o1 token=10 back=6s clean; " + unlocked},
 		), "idle"},
@@ -251,5 +257,18 @@ func TestHold(t *testing.T) {
 			{0, answer(1, granted(10)), "a has 10; alarm 3s"},
 			{3 * time.Second, alarm, "lease of a ends: lease lost: maximum hold reached; withdraw o1 token=10 back=7s; alarm off; dropped; WARN lease lost"},
 		}, "idle"},
+		{"the minimum outlasts the maximum, and a request had no answer", []step{
+			{0, arrive("a", maxHold(3*time.Second), minHold(10*time.Second)), "..."},
+			{0, answer(1, failed(store.ErrOutcomeUnknown)), "..."},
+			{100 * ms, alarm, "..."},
+			{100 * ms, answer(2, granted(10)), "..."},
+			{3100 * ms, alarm, "lease of a ends: lease lost: maximum hold reached; withdraw o1 token=10 back=7s uncertain; alarm off; dropped; WARN lease lost"},
+		}, "idle"},
+		{"the minimum outlasts the maximum, and renewals go on", []step{
+			{0, arrive("a", maxHold(10*time.Second), minHold(time.Minute)), "acquire o1"},
+			{0, answer(1, granted(10)), "..."},
+			{5 * time.Second, alarm, "renew o1 token=10; alarm 10s"},
+			{5 * time.Second, renewed(1, store.RenewReply{}), ""},
+		}, "holding 10 until 10s"},
 	})
 }

@@ -16,6 +16,7 @@ func TestTries(t *testing.T) {
 		reply.Weight, reply.Limit = 1, 3
 		return reply
 	}
+	busy := store.AcquireReply{Status: store.Held, Holder: "x", Remaining: -1}
 	checkRows(t, []row{
 		{"the caller of the request leaves", []step{
 			{0, arrive("a", try), "acquire o1 try"},
@@ -23,6 +24,12 @@ func TestTries(t *testing.T) {
 			{ms, givenUp(1), "a fails: store unreachable: outcome unknown; acquire o1 try"},
 			{2 * ms, answer(2, granted(10)), "b has 10; alarm 5s"},
 		}, "holding 10 until 13.346s"},
+		{"one for less asks for itself", []step{
+			{0, arrive("a", permits(2), try), "acquire o1 try watch"},
+			{0, arrive("b", permits(1), try), ""},
+			{0, arrive("c", permits(2), try), ""},
+			{0, answer(1, busy), "c fails: held by another; a fails: held by another; acquire o2 try watch"},
+		}, "waiting as o2"},
 		{"after a grace", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, answer(1, store.AcquireReply{Status: store.Waiting, Grace: ms, Remaining: -1}), "..."},

@@ -35,6 +35,10 @@ func TestW9(t *testing.T) {
 			{0, arrive("a", lasting(time.Hour)), "acquire o1 ttl=1h0m0s grant=9s"},
 			{0, answer(1, waiting(0)), "alarm ~3s"},
 		}, "waiting as o1"},
+		{"no less often for a short maximum hold", []step{
+			{0, arrive("a", maxHold(time.Second)), "acquire o1 ttl=1.21s grant=1.21s"},
+			{0, answer(1, waiting(0)), "alarm ~1.5s"},
+		}, "waiting as o1"},
 		{"a wake-up", append(answered(1, -1, 0, "alarm ~1.5s"),
 			step{100 * ms, event(store.EventWake), "acquire o1"}), "waiting as o1"},
 		{"a wake-up during a request", append(answered(1, -1, 0, "alarm ~1.5s"),

@@ -235,6 +235,13 @@ func TestW6(t *testing.T) {
 		{"the answer is of an older grant", begin(
 			step{3 * time.Second, answer(2, granted(4)), "lease of a ends: lease lost: expired; withdraw o1 token=5; alarm off; dropped; WARN lease lost"},
 		), "idle"},
+		{"the answer grants anew, and an earlier request had none", []step{
+			{0, arrive("a"), "acquire o1"},
+			{0, answer(1, failed(store.ErrOutcomeUnknown)), "..."},
+			{100 * ms, alarm, "..."},
+			{100 * ms, message(5), "a has 5; alarm 1.5s"},
+			{200 * ms, answer(2, granted(6)), "lease of a ends: lease lost: expired; withdraw o1 token=5 uncertain; alarm off; dropped; WARN lease lost"},
+		}, "idle"},
 		{"a token that was used since is no other grant", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, answer(1, waiting(1)), "alarm ~1.5s"},

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store/memstore"
+)
+
+// The loops that programs write around a select, each with a new future in each turn. Whether the key is free or
+// not: the loop has it within a turn of its release, and leaves it to others at once.
+func TestLoopsAroundASelect(t *testing.T) {
+	type future func(ctx context.Context) <-chan asynclock.Result
+	for _, kind := range []string{"lock", "reader", "permit"} {
+		for _, tick := range []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second} {
+			for _, parks := range []bool{true, false} {
+				scene(t, fmt.Sprint(kind, ", ", tick, ", parks: ", parks), func(w *world) {
+					ours, theirs := w.client(), w.client()
+					ctx, cancel := context.WithCancel(w.Context())
+					defer cancel()
+					next := map[string]future{
+						"lock":   func(ctx context.Context) <-chan asynclock.Result { return ours.LockChan(ctx, "key") },
+						"reader": func(ctx context.Context) <-chan asynclock.Result { return ours.RLockChan(ctx, "key") },
+						"permit": func(ctx context.Context) <-chan asynclock.Result { return semaphore(w, ours, 2).AcquireChan(ctx, 1) },
+					}[kind]
+					held := lock(w, theirs, "key")
+					var freed time.Time
+					time.AfterFunc(time.Second+time.Millisecond/3, func() {
+						freed = time.Now()
+						held.UnlockChan(w.Context())
+					})
+					l := loop(w, func() <-chan asynclock.Result { return next(ctx) }, tick, parks)
+					if late := time.Since(freed); late > tick+time.Millisecond {
+						w.Errorf("the loop has the key %v after its release, want a turn at most", late)
+					}
+					unlock(w, l)
+					start := time.Now()
+					unlock(w, lock(w, theirs, "key"))
+					if waited := time.Since(start); waited > 100*time.Millisecond {
+						w.Errorf("the other client waited for %v", waited)
+					}
+				})
+			}
+		}
+	}
+}
+
+// loop selects on a new future in each turn, with a tick or a default.
+func loop(w *world, next func() <-chan asynclock.Result, tick time.Duration, parks bool) *asynclock.Lease {
+	w.Helper()
+	ticks := time.NewTicker(tick)
+	defer ticks.Stop()
+	for range 10_000 {
+		if parks {
+			select {
+			case got := <-next():
+				return claim(w, of(got))
+			case <-ticks.C:
+				continue
+			}
+		}
+		select {
+		case got := <-next():
+			return claim(w, of(got))
+		default:
+			time.Sleep(tick)
+		}
+	}
+	w.Fatal("the loop never has the key")
+	return nil
+}
+
+// of returns a channel that has the result.
+func of(r asynclock.Result) <-chan asynclock.Result {
+	c := make(chan asynclock.Result, 1)
+	c <- r
+	return c
+}
+
+// One future is looked at from time to time, and another one never. A client that wants the key waits for both.
+func TestAFutureThatIsLookedAtFromTimeToTime(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		held := lock(w, theirs, "key")
+		polled := ours.LockChan(w.Context(), "key")
+		ours.LockChan(w.Context(), "key")
+		w.wait()
+		other := w.ask(w.Context(), w.client(), "key")
+		unlock(w, held)
+		start := time.Now()
+		for len(polled) == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		l := claim(w, polled)
+		if late := time.Since(start); late > time.Second {
+			w.Errorf("had the key after %v", late)
+		}
+		unlock(w, l)
+		unlock(w, other.get())
+	})
+}
+
+// Of two keys that are selected on, the loser's is left to others.
+func TestTheLoserOfASelectLeavesItsKey(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		one, other := ours.LockChan(w.Context(), "one"), ours.LockChan(w.Context(), "other")
+		w.pass(time.Minute)
+		var won *asynclock.Lease
+		select {
+		case got := <-one:
+			won = claim(w, of(got))
+		case got := <-other:
+			won = claim(w, of(got))
+		}
+		loser := map[string]string{"one": "other", "other": "one"}[won.Key()]
+		start := time.Now()
+		unlock(w, lock(w, theirs, loser))
+		if waited := time.Since(start); waited > 0 {
+			w.Errorf("the loser's key: another client waited for %v", waited)
+		}
+		unlock(w, won)
+	})
+}
+
+// Forgotten futures take next to nothing from others.
+func TestForgottenFuturesTakeLittle(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		for range 600 {
+			ours.LockChan(w.Context(), "key")
+		}
+		var longest, waited time.Duration
+		start := time.Now()
+		for time.Since(start) < time.Minute {
+			before := time.Now()
+			l := lock(w, theirs, "key")
+			longest, waited = max(longest, time.Since(before)), waited+time.Since(before)
+			time.Sleep(10 * time.Millisecond)
+			unlock(w, l)
+		}
+		if longest > 101*time.Millisecond || waited > time.Second {
+			w.Errorf("the other client waited for %v of a minute, %v at once", waited, longest)
+		}
+	})
+}
+
+// A worker pool takes its keys at its own pace, however long a job takes.
+func TestLockEachGoesAtThePaceOfItsWorkers(t *testing.T) {
+	for _, job := range []time.Duration{time.Millisecond, time.Second, 10 * time.Second} {
+		scene(t, job.String(), func(w *world) {
+			const jobs, workers = 400, 8
+			keys := make([]string, jobs)
+			for i := range keys {
+				keys[i] = strconv.Itoa(i)
+			}
+			ours, theirs := w.client(), w.client()
+			results := ours.LockEach(w.Context(), slices.Values(keys))
+			var ran atomic.Int32
+			var pool sync.WaitGroup
+			for range workers {
+				pool.Go(func() {
+					for got := range results {
+						l, err := got.Lease()
+						if err != nil {
+							w.Error(err)
+							continue
+						}
+						time.Sleep(job)
+						wantError(w, l.Unlock(w.Context()), nil)
+						ran.Add(1)
+					}
+				})
+			}
+			start := time.Now()
+			w.pass(job / 2)
+			if got := w.calls(asynclocktest.Acquire.From(0)); got > workers+32 {
+				w.Errorf("%d keys were requested before a job is done, want 32 in advance", got)
+			}
+			lease, err := theirs.Lock(w.Context(), keys[workers]) // which lies in the channel
+			if err != nil {
+				w.Fatal(err)
+			}
+			unlock(w, lease)
+			pool.Wait()
+			if took := time.Since(start); ran.Load() != jobs || took > (jobs/workers+1)*job+time.Second {
+				w.Errorf("%d jobs ran in %v, want %d in %v", ran.Load(), took, jobs, jobs/workers*job)
+			}
+			w.wantUnused()
+		})
+	}
+}
+
+// A loop that leaves a future behind in each turn costs no more memory after many turns, and no turn is refused.
+// Real time and a real collector.
+func TestFuturesThatNobodyRefersToDoNotAddUp(t *testing.T) {
+	shared := memstore.New()
+	ours, err := asynclock.New(shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer abandon(ours)
+	theirs, err := asynclock.New(shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer abandon(theirs)
+	for name, held := range map[string]bool{"the key is held": true, "the key is free": false} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if held {
+				l := lock(t, theirs, name)
+				defer unlock(t, l)
+			}
+			turns := func(n int) {
+				for i := range n {
+					select {
+					case got := <-ours.LockChan(ctx, name):
+						l, err := got.Lease()
+						if err != nil {
+							t.Fatal(err)
+						}
+						unlock(t, l)
+					default:
+					}
+					if i%1000 == 0 {
+						runtime.GC()
+					}
+				}
+			}
+			turns(10_000)
+			before := int64(heap())
+			turns(50_000)
+			if more := int64(heap()) - before; more > 2<<20 {
+				t.Errorf("50,000 turns left %d bytes behind", more)
+			}
+			kept := ours.LockChan(ctx, name)
+			if !held {
+				unlock(t, claim(t, kept))
+			}
+			runtime.KeepAlive(kept)
+		})
+	}
+}

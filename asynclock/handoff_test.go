@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// The bounds of cohort handoff while someone waits elsewhere, as docs/design.md
+// has them.
+const (
+	cohortHandoffs = 128
+	cohortTime     = 10 * time.Millisecond
+)
+
+// turns joins the names of those who were served, each with how often in a row:
+// "here 3, there 1".
+func turns(served []string) string {
+	var text []string
+	for i := 0; i < len(served); {
+		n := 1
+		for i+n < len(served) && served[i+n] == served[i] {
+			n++
+		}
+		text = append(text, fmt.Sprintf("%s %d", served[i], n))
+		i += n
+	}
+	return strings.Join(text, ", ")
+}
+
+// While nobody waits elsewhere a key passes inside the client without end, and
+// the store hears only renewals.
+func TestKeyPassesInTheClientWithoutTheStore(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		const waiters, hold = 1000, time.Millisecond
+		p := w.procession()
+		for range waiters {
+			p.join("here", c, hold)
+		}
+		p.wait()
+		w.wantCalls(asynclocktest.Acquire.On("key"), 1)
+		w.wantCalls(asynclocktest.Release.On("key"), 1)
+		if got, most := w.calls(asynclocktest.Renew.On("key")), int(waiters*hold/(100*time.Millisecond))+2; got > most {
+			w.Errorf("renewed the key %d times, want at most %d", got, most)
+		}
+		w.wantUnused()
+	})
+}
+
+// slowHold is how long each of a slow procession holds the key.
+const slowHold = 3 * time.Millisecond
+
+// slowProcession has twenty wait here, and one elsewhere behind the first of them.
+func (w *world) slowProcession() *procession {
+	here, there := w.client(), w.client()
+	held := lock(w, here, "key")
+	p := w.procession()
+	for range 20 {
+		p.join("here", here, slowHold)
+	}
+	p.join("there", there, slowHold)
+	unlock(w, held)
+	return p
+}
+
+// wantOneTurn checks that the one elsewhere had its turn when the time of the first turn was over.
+func (p *procession) wantOneTurn() {
+	p.w.Helper()
+	turn := int(cohortTime/slowHold) + 1
+	if got, want := turns(p.wait()), fmt.Sprintf("here %d, there 1, here %d", turn, 20-turn); got != want {
+		p.w.Errorf("served %s; want %s", got, want)
+	}
+}
+
+// That someone waits elsewhere may be said again, and by more of them: the turn is no
+// longer for it.
+func TestBoundsCountFromTheFirstWhoWaitsElsewhere(t *testing.T) {
+	story(t, func(w *world) {
+		p := w.slowProcession()
+		said := store.Event{Kind: store.EventQueued, Owner: w.store.Calls(asynclocktest.Acquire.From(0))[0].Owner, Waiters: 1}
+		for i := range 20 {
+			defer time.AfterFunc(time.Duration(i)*slowHold, func() { w.store.Tell(0, said) }).Stop()
+		}
+		p.wantOneTurn()
+	})
+}
+
+// The release that ends a turn also queues the client for its next one: one
+// request.
+func TestEndOfATurnIsOneRequest(t *testing.T) {
+	story(t, func(w *world) {
+		here, there := w.client(), w.client()
+		held := lock(w, here, "key")
+		p := w.procession()
+		for range 2 * (cohortHandoffs + 1) {
+			p.join("here", here, 0)
+		}
+		p.join("there", there, 0)
+		unlock(w, held)
+		p.wait()
+		requeued := func(c asynclocktest.Call) bool { return c.Release.Requeue != nil }
+		if got := w.calls(asynclocktest.Release.From(0).Where(requeued)); got == 0 {
+			w.Error("no release queued the client again")
+		}
+		w.wantCalls(asynclocktest.Acquire.From(0), 1) // at the start
+	})
+}
+
+// With waiters everywhere each client has its turn, none twice before another
+// that waits.
+func TestEveryClientIsServedInTurn(t *testing.T) {
+	story(t, func(w *world) {
+		const clients, waiters = 8, 3 * cohortHandoffs
+		p := w.procession()
+		for i := range clients {
+			c := w.client()
+			for range waiters {
+				p.join(fmt.Sprint("client ", i), c, time.Millisecond/20)
+			}
+		}
+		served := p.wait()
+		last := make(map[string]int) // when each was served last
+		for i, name := range served {
+			if gap := i - last[name]; gap > clients*(cohortHandoffs+1) {
+				w.Errorf("%s waited for %d others, want at most one turn of each: %s", name, gap, turns(served))
+				break
+			}
+			last[name] = i
+		}
+		w.wantUnused()
+	})
+}
+
+// A handoff is a new lease: the one before has ended, and its context.
+func TestPassedOnLeaseHasEnded(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		first := lock(w, c, "key")
+		p := w.ask(w.Context(), c, "key")
+		ctx := first.Context()
+		unlock(w, first)
+		second := p.has()
+		wantError(w, first.Err(), asynclock.ErrUnlocked)
+		if ctx.Err() == nil || first.Valid(0) {
+			w.Error("a lease lasts after it was passed on")
+		}
+		wantError(w, first.Renew(w.Context(), ttl), asynclock.ErrUnlocked)
+		wantError(w, first.Unlock(w.Context()), nil)
+		wantValid(w, second)
+		if second.Token() <= first.Token() {
+			w.Errorf("got token %d after %d, want a larger one", second.Token(), first.Token())
+		}
+		unlock(w, second)
+		w.wantUnused()
+	})
+}
+
+// chain takes the key n times in a row, each time by a waiter of the same
+// client, without giving up the last lease, and returns all of them.
+func chain(w *world, c *asynclock.Client, n int) []*asynclock.Lease {
+	w.Helper()
+	leases := []*asynclock.Lease{lock(w, c, "key")}
+	for range n - 1 {
+		p := w.ask(w.Context(), c, "key")
+		unlock(w, leases[len(leases)-1])
+		leases = append(leases, p.has())
+	}
+	return leases
+}
+
+// wantRising fails the story unless each lease's token is larger than the one
+// before it.
+func wantRising(w *world, leases ...*asynclock.Lease) {
+	w.Helper()
+	for i := range leases[1:] {
+		if before, after := leases[i].Token(), leases[i+1].Token(); after <= before {
+			w.Errorf("lease %d has token %d after %d, want a larger one", i+2, after, before)
+		}
+	}
+}
+
+func TestTokensRise(t *testing.T) {
+	story(t, func(w *world) {
+		here, there := w.client(), w.client()
+		var leases []*asynclock.Lease
+		for range 10 {
+			passed := chain(w, here, 10)
+			p := w.ask(w.Context(), there, "key")
+			unlock(w, passed[9])
+			leases = append(append(leases, passed...), p.has())
+			unlock(w, p.lease)
+			l := lock(w, there, "key", asynclock.WithRenewal(false))
+			w.pass(ttl) // it expires
+			leases = append(leases, l)
+		}
+		wantRising(w, leases...)
+	})
+}
+
+// A client that handed tokens on and was never heard of again has used none that
+// the store gives to others.
+func TestTokensRiseOverATenureThatVanished(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		regrant func(*store.Grant)
+	}{
+		{"tokens set aside", func(*store.Grant) {}},
+		{"a token for each microsecond", func(g *store.Grant) {
+			g.Reserved, g.TokensFollowClock = 0, true
+		}},
+	} {
+		scene(t, c.name, func(w *world) {
+			w.store.Regrant(c.regrant)
+			here, there := w.client(), w.client()
+			w.store.Every(asynclocktest.Renew.From(0), asynclocktest.Hang)
+			var leases []*asynclock.Lease
+			leases = append(leases, lock(w, here, "key"))
+			for range 50 {
+				p := w.ask(w.Context(), here, "key")
+				w.pass(10 * time.Microsecond)
+				unlock(w, leases[len(leases)-1])
+				leases = append(leases, p.has())
+			}
+			abandon(here)
+			wantRising(w, append(leases, w.ask(w.Context(), there, "key").get())...)
+		})
+	}
+}
+
+// A store that sets no tokens aside, but whose numbers rise with its clock, has
+// given one for each microsecond, less what clocks may differ by. Without a
+// token the key does not pass.
+func TestKeyDoesNotPassWithoutAToken(t *testing.T) {
+	passes := func(w *world, c *asynclock.Client) bool {
+		w.Helper()
+		leases := chain(w, c, 1)
+		before := w.calls(asynclocktest.Release.On("key"))
+		p := w.ask(w.Context(), c, "key")
+		unlock(w, leases[0])
+		unlock(w, p.has())
+		return w.calls(asynclocktest.Release.On("key")) == before+1 // the last one's
+	}
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Regrant(func(g *store.Grant) { g.Reserved = 0 })
+		if passes(w, c) {
+			w.Error("the key passed without a token to give")
+		}
+		w.store.Regrant(func(g *store.Grant) { g.Reserved = 1 })
+		if !passes(w, c) {
+			w.Error("the key did not pass with a token set aside")
+		}
+	})
+	for _, c := range []struct {
+		name     string
+		spare    int64
+		elapsed  time.Duration
+		handoffs int
+	}{
+		{"at once", 0, 0, 0},
+		{"after less than a microsecond", 0, 999 * time.Nanosecond, 0},
+		{"after a microsecond by a clock that may be fast", 0, time.Microsecond, 0},
+		{"after a microsecond and a hundredth", 0, 1011 * time.Nanosecond, 1},
+		{"after a hundred", 0, 100 * time.Microsecond, 99},
+		{"with some set aside besides", 3, 0, 3},
+		{"with some set aside besides, later", 3, 5100 * time.Nanosecond, 8},
+	} {
+		scene(t, c.name, func(w *world) {
+			w.store.Regrant(func(g *store.Grant) { g.Reserved, g.TokensFollowClock = c.spare, true })
+			client := w.client()
+			held := lock(w, client, "key")
+			p := w.procession()
+			for range c.handoffs + 1 {
+				p.join("waiter", client, 0)
+			}
+			w.pass(c.elapsed)
+			unlock(w, held)
+			p.wait()
+			// One release when the tokens are spent, which brings new ones, and
+			// one at the end.
+			releases := w.store.Calls(asynclocktest.Release.On("key"))
+			if len(releases) < 2 {
+				w.Fatalf("released %d times, want once for want of a token and once at the end", len(releases))
+			}
+			if got := int(releases[0].Release.Token - held.Token()); got != c.handoffs {
+				w.Errorf("the key passed %d times for one grant, want %d", got, c.handoffs)
+			}
+		})
+	}
+}

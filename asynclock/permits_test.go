@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// The rules P1 to P10 of docs/design.md.
+
+// semaphore returns the semaphore of key.
+func semaphore(tb testing.TB, c *asynclock.Client, permits int, options ...asynclock.LockOption) *asynclock.Semaphore {
+	tb.Helper()
+	s, err := c.Semaphore("key", permits, options...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// takePermits takes permits that can be had.
+func takePermits(tb testing.TB, s *asynclock.Semaphore, n int, options ...asynclock.LockOption) *asynclock.Lease {
+	tb.Helper()
+	l, err := s.Acquire(context.Background(), n, options...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}
+
+// wants returns a call that waits for n permits.
+func wants(s *asynclock.Semaphore, n int) acquire {
+	return func(ctx context.Context, _ string, options ...asynclock.LockOption) (*asynclock.Lease, error) {
+		return s.Acquire(ctx, n, options...)
+	}
+}
+
+// wantUsed fails the story unless so many permits are out.
+func (w *world) wantUsed(n int) {
+	w.Helper()
+	w.wait()
+	if info := w.inspect("key"); info.Used != n {
+		w.Errorf("permits that are out: got %d, want %d", info.Used, n)
+	}
+}
+
+func TestPermitsAreTakenUpToTheLimit(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := semaphore(w, w.client(), 3), semaphore(w, w.client(), 3)
+		one := takePermits(w, ours, 1)
+		two := takePermits(w, theirs, 2)
+		if one.Weight() != 1 || two.Weight() != 2 || one.Mode() != asynclock.Permits || two.Token() <= one.Token() {
+			w.Errorf("got weights %d and %d, mode %v, tokens %d and %d", one.Weight(), two.Weight(), one.Mode(), one.Token(), two.Token())
+		}
+		_, err := ours.TryAcquire(w.Context(), 1)
+		wantError(w, err, asynclock.ErrHeld)
+		wantOp(w, err, "try acquire", "key")
+		third := w.askBy(w.Context(), wants(ours, 1), "key")
+		third.waits()
+		unlock(w, two)
+		l := third.has()
+		unlock(w, one)
+		unlock(w, l)
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+// P2: one grant serves the waiters of a client in a row, as far as permits are free.
+func TestOneGrantServesWaitersInARow(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := semaphore(w, w.client(), 4), semaphore(w, w.client(), 4)
+		all := takePermits(w, theirs, 4)
+		var waiting []*pending
+		for range 5 {
+			waiting = append(waiting, w.askBy(w.Context(), wants(ours, 1), "key"))
+		}
+		w.pass(2 * heartbeat) // a heartbeat says how many wait
+		before := w.calls(asynclocktest.Acquire.Any)
+		unlock(w, all)
+		for _, p := range waiting[:4] {
+			p.has()
+		}
+		waiting[4].waits()
+		for _, p := range waiting {
+			unlock(w, p.has())
+		}
+		if n := w.calls(asynclocktest.Acquire.Any) - before; n != 0 {
+			w.Errorf("requests after the release: got %d, want none", n)
+		}
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+// P2: a grant has no more permits than the waiters in a row want. Those on other terms are not among them.
+func TestAGrantHasWhatTheWaitersInARowWant(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := semaphore(w, w.client(), 9), semaphore(w, w.client(), 9)
+		all := takePermits(w, theirs, 9)
+		first := w.askBy(w.Context(), wants(ours, 2), "key")
+		second := w.askBy(w.Context(), wants(ours, 3), "key")
+		other := w.askBy(w.Context(), wants(ours, 1), "key", asynclock.WithDescription("another"))
+		w.pass(2 * heartbeat)
+		w.store.EveryEvent(asynclocktest.Kind(store.EventGrant).For(0), asynclocktest.Delay(time.Millisecond))
+		unlock(w, all)
+		w.wantUsed(5)
+		w.pass(time.Second)
+		for _, p := range []*pending{first, second, other} {
+			unlock(w, p.has())
+		}
+	})
+}
+
+// P3: a permit that comes free goes to the first waiter of the client without the store. P9: waiters whose
+// client has all permits ask nobody.
+func TestPermitsPassInsideAClient(t *testing.T) {
+	story(t, func(w *world) {
+		s := semaphore(w, w.client(), 2)
+		held := []*asynclock.Lease{takePermits(w, s, 1), takePermits(w, s, 1)}
+		w.pass(time.Second)
+		before := w.calls(asynclocktest.Any)
+		for range 300 {
+			next := w.askBy(w.Context(), wants(s, 1), "key")
+			unlock(w, held[0])
+			held = append(held[1:], next.has())
+		}
+		if n := w.calls(asynclocktest.Any) - before; n != 0 {
+			w.Errorf("requests for 300 permits that pass: got %d, want none", n)
+		}
+		unlock(w, held[0])
+		unlock(w, held[1])
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+// P3: once the client knows of a waiter elsewhere, permits pass on 128 times at most, or for 10 ms.
+func TestPermitsPassWithinBoundsIfAnotherWaits(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := semaphore(w, w.client(), 1), semaphore(w, w.client(), 1)
+		held := takePermits(w, ours, 1)
+		elsewhere := w.askBy(w.Context(), wants(theirs, 1), "key")
+		passed := 0
+		for ; passed < 300; passed++ {
+			next := w.askBy(w.Context(), wants(ours, 1), "key")
+			unlock(w, held)
+			w.wait()
+			l, ok := next.hasNow()
+			if !ok {
+				unlock(w, elsewhere.has())
+				held = next.has()
+				break
+			}
+			held = l
+		}
+		if passed != 128 {
+			w.Errorf("permits passed on: got %d times, want 128", passed)
+		}
+		unlock(w, held)
+	})
+}
+
+// P3: this client's own place in the queue is no other waiter. So permits pass on without bound also while
+// others have some.
+func TestPermitsPassWithoutBoundsBesideOthers(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := semaphore(w, w.client(), 2), semaphore(w, w.client(), 2)
+		beside := takePermits(w, theirs, 1)
+		held := takePermits(w, ours, 1)
+		waiting := []*pending{w.askBy(w.Context(), wants(ours, 1), "key")}
+		w.pass(2 * heartbeat) // it is queued in the store, and the holder was told
+		for range 300 {
+			waiting = append(waiting, w.askBy(w.Context(), wants(ours, 1), "key"))
+			unlock(w, held)
+			held = waiting[0].has()
+			waiting = waiting[1:]
+			time.Sleep(time.Millisecond)
+		}
+		w.wantCalls(asynclocktest.Release.Any, 0)
+		unlock(w, held)
+		unlock(w, waiting[0].has())
+		unlock(w, beside)
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+// P3: who waits behind this client's own place in the queue is found by a renewal, at most 100 ms later.
+func TestAnotherBehindOurOwnPlaceIsFound(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := semaphore(w, w.client(), 2), semaphore(w, w.client(), 2)
+		beside := takePermits(w, theirs, 1)
+		held := takePermits(w, ours, 1)
+		waiting := []*pending{w.askBy(w.Context(), wants(ours, 1), "key")}
+		w.pass(2 * heartbeat)
+		elsewhere := w.askBy(w.Context(), wants(theirs, 1), "key")
+		passed := 0
+		for w.calls(asynclocktest.Release.Any) == 0 && passed < 1000 {
+			waiting = append(waiting, w.askBy(w.Context(), wants(ours, 1), "key"))
+			unlock(w, held)
+			w.wait()
+			held = waiting[0].has()
+			waiting = waiting[1:]
+			time.Sleep(time.Millisecond)
+			passed++
+		}
+		if passed > 200 {
+			w.Errorf("permits passed on: got %d times with 1 ms each, want about 110", passed)
+		}
+		unlock(w, held)
+		unlock(w, waiting[0].has())
+		unlock(w, elsewhere.get())
+		unlock(w, beside)
+	})
+}
+
+// P4: what passes to nobody is given back at once, also while others of the same grant are in use.
+func TestAPartOfAGrantIsGivenBack(t *testing.T) {
+	story(t, func(w *world) {
+		leases := oneGrant(w, semaphore(w, w.client(), 3), semaphore(w, w.client(), 3))
+		for i, l := range leases {
+			w.wantUsed(3 - i)
+			unlock(w, l)
+		}
+		w.wantUsed(0)
+		w.wantCalls(asynclocktest.Release.From(0), 3)
+		w.wantUnused()
+	})
+}
+
+// oneGrant returns three leases of ours that one grant has served.
+func oneGrant(w *world, ours, theirs *asynclock.Semaphore) (leases []*asynclock.Lease) {
+	w.Helper()
+	all := takePermits(w, theirs, 3)
+	var waiting []*pending
+	for range 3 {
+		waiting = append(waiting, w.askBy(w.Context(), wants(ours, 1), "key"))
+	}
+	w.pass(2 * heartbeat)
+	unlock(w, all)
+	for _, p := range waiting {
+		leases = append(leases, p.has())
+	}
+	if leases[0].Token() != leases[2].Token() {
+		w.Fatalf("tokens of one grant: got %d and %d, want the same", leases[0].Token(), leases[2].Token())
+	}
+	return leases
+}
+
+// P5: if the first waiter wants more than has come free, those behind it get none of that.
+func TestALargeRequestIsNotPassedInsideAClient(t *testing.T) {
+	story(t, func(w *world) {
+		s := semaphore(w, w.client(), 2)
+		one, other := takePermits(w, s, 1), takePermits(w, s, 1)
+		large := w.askBy(w.Context(), wants(s, 2), "key")
+		small := w.askBy(w.Context(), wants(s, 1), "key")
+		unlock(w, one)
+		w.wantUsed(1)
+		large.waits()
+		small.waits()
+		unlock(w, other)
+		l := large.has()
+		small.waits()
+		unlock(w, l)
+		unlock(w, small.has())
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+// P7: permits are not retained.
+func TestPermitsAreNotRetained(t *testing.T) {
+	story(t, func(w *world) {
+		s := semaphore(w, w.client(asynclock.WithRetention(time.Hour)), 2, asynclock.WithRetention(time.Hour))
+		unlock(w, takePermits(w, s, 1))
+		w.wantUnused()
+		unlock(w, takePermits(w, s, 1, asynclock.WithRetention(time.Hour)))
+		w.wantUnused()
+		for _, c := range w.store.Calls(asynclocktest.Acquire.Any) {
+			if c.Acquire.NotifyRequests {
+				w.Error("a request asks to be told of others")
+			}
+		}
+	})
+}
+
+// P8: if the first waiter leaves, the client keeps its place in the queue for what the next one wants.
+func TestThePlaceStaysWhenTheFirstWaiterLeaves(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		first, next int
+	}{{"the next wants fewer", 3, 1}, {"the next wants more", 1, 2}} {
+		scene(t, c.name, func(w *world) {
+			ours, theirs, late := semaphore(w, w.client(), 3), semaphore(w, w.client(), 3), semaphore(w, w.client(), 3)
+			held := takePermits(w, theirs, 2)
+			beside := takePermits(w, theirs, 1)
+			ctx, giveUp := context.WithCancel(w.Context())
+			first := w.askBy(ctx, wants(ours, c.first), "key")
+			next := w.askBy(w.Context(), wants(ours, c.next), "key")
+			behind := w.askBy(w.Context(), wants(late, 3), "key")
+			giveUp()
+			wantError(w, first.ended(), context.Canceled)
+			unlock(w, held)
+			l := next.has() // at once, and before the one behind
+			if l.Weight() != c.next {
+				w.Errorf("weight: got %d, want %d", l.Weight(), c.next)
+			}
+			behind.waits()
+			w.wantUsed(1 + c.next)
+			unlock(w, l)
+			unlock(w, beside)
+			unlock(w, behind.has())
+		})
+	}
+}
+
+// P8: a grant for the waiter that has left may be too small for the next one. It is given back.
+func TestAGrantThatIsTooSmallIsGivenBack(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := semaphore(w, w.client(), 3), semaphore(w, w.client(), 3)
+		held := takePermits(w, theirs, 3)
+		ctx, giveUp := context.WithCancel(w.Context())
+		first := w.askBy(ctx, wants(ours, 1), "key")
+		next := w.askBy(w.Context(), wants(ours, 3), "key")
+		grants := new(asynclocktest.Mailbox)
+		w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(0), grants.Keep)
+		unlock(w, held)
+		w.store.Next(asynclocktest.Acquire.From(0), asynclocktest.Slow(time.Second, 0))
+		giveUp()
+		wantError(w, first.ended(), context.Canceled)
+		grants.Deliver(0)
+		l := next.get()
+		w.wantUsed(3)
+		unlock(w, l)
+		w.pass(2 * time.Second)
+		w.wantUnused()
+	})
+}
+
+// P9: a waiter whose client has all permits asks nobody. It asks as soon as the client gives one up.
+func TestAWaiterAsksNobodyIfItsClientHasAll(t *testing.T) {
+	story(t, func(w *world) {
+		s := semaphore(w, w.client(), 2)
+		one, other := takePermits(w, s, 1), takePermits(w, s, 1)
+		before := w.calls(asynclocktest.Acquire.Any)
+		waiter := w.askBy(w.Context(), wants(s, 2), "key")
+		wantError(w, errOf(s.TryAcquire(w.Context(), 1)), asynclock.ErrHeld)
+		w.pass(ttl)
+		if n := w.calls(asynclocktest.Acquire.Any) - before; n != 0 {
+			w.Errorf("requests: got %d, want none", n)
+		}
+		unlock(w, one)
+		w.wait()
+		if n := w.inspect("key").Waiters; n != 1 {
+			w.Errorf("waiters in the store after a permit was given up: got %d, want 1", n)
+		}
+		unlock(w, other)
+		unlock(w, waiter.has())
+	})
+}
+
+// One of the leases of a client may end by itself only with all others of the same grant.
+func TestALossEndsAllLeasesOfAGrant(t *testing.T) {
+	story(t, func(w *world) {
+		theirs := w.client()
+		leases := oneGrant(w, semaphore(w, theirs, 3), semaphore(w, w.client(), 3))
+		waiter := w.askBy(w.Context(), wants(semaphore(w, theirs, 3), 1), "key")
+		w.force(w.client(), "key")
+		for _, l := range leases {
+			w.wait()
+			wantError(w, l.Err(), asynclock.ErrForced)
+			wantError(w, l.Unlock(w.Context()), asynclock.ErrForced)
+		}
+		unlock(w, waiter.has())
+		w.wait()
+		w.wantUnused()
+	})
+}

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// P9: a client that has all permits asks the store for nobody. A try is refused all the same.
+func TestATryIsRefusedBehindLocalWaiters(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		try  func(*asynclock.Client) acquire
+	}{
+		{"a reader", func(c *asynclock.Client) acquire { return c.TryRLock }},
+		{"permits of more", func(c *asynclock.Client) acquire {
+			return func(ctx context.Context, key string, options ...asynclock.LockOption) (*asynclock.Lease, error) {
+				s, err := c.Semaphore(key, 5)
+				if err != nil {
+					return nil, err
+				}
+				return s.TryAcquire(ctx, 1, options...)
+			}
+		}},
+	} {
+		scene(t, c.name, func(w *world) {
+			client := w.client()
+			s := semaphore(w, client, 1)
+			held := takePermits(w, s, 1)
+			behind := w.askBy(w.Context(), wants(s, 1), "key")
+			behind.waits()
+			wantError(w, w.askBy(w.Context(), c.try(client), "key").ended(), asynclock.ErrHeld)
+			unlock(w, held)
+			unlock(w, behind.has())
+		})
+	}
+}
+
+// A client whose leases are not renewed can't learn of more permits by a renewal, so its waiters ask.
+func TestMorePermitsServeWaitersBehindLeasesWithoutRenewal(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		option asynclock.LockOption
+	}{
+		{"without renewal", asynclock.WithRenewal(false)},
+		{"with a maximum hold", asynclock.WithMaxHold(10 * time.Second)},
+	} {
+		scene(t, c.name, func(w *world) {
+			s := semaphore(w, w.client(), 1, c.option)
+			takePermits(w, s, 1)
+			w.wait()
+			local := w.askBy(w.Context(), wants(s, 1), "key")
+			local.waits()
+			setPermits(w, s, 2)
+			w.pass(heartbeat + heartbeat/2)
+			local.has()
+		})
+	}
+}
+
+// A request for more permits than are left fails, also if its client has all permits and asks nobody.
+func TestALocalWaiterForMorePermitsThanThereAre(t *testing.T) {
+	story(t, func(w *world) {
+		s := semaphore(w, w.client(), 3)
+		held := takePermits(w, s, 3)
+		large := w.askBy(w.Context(), wants(s, 3), "key")
+		setPermits(w, s, 2)
+		wantError(w, large.ended(), asynclock.ErrPermits)
+		unlock(w, held)
+	})
+}
+
+// The notification of a new limit counts also while a renewal is under way, which may have been answered
+// before.
+func TestMorePermitsWhileARenewalIsUnderWay(t *testing.T) {
+	story(t, func(w *world) {
+		s := semaphore(w, w.client(), 1)
+		held := takePermits(w, s, 1)
+		local := w.askBy(w.Context(), wants(s, 1), "key")
+		w.store.Every(asynclocktest.Renew.Any, asynclocktest.Slow(0, 100*time.Millisecond))
+		for w.calls(asynclocktest.Renew.Any) == 0 {
+			w.pass(time.Millisecond)
+		}
+		setPermits(w, s, 2)
+		w.pass(time.Second)
+		unlock(w, local.has())
+		unlock(w, held)
+	})
+}
+
+// The waiter that comes to be the first of its client has its place in the store's queue from then on.
+func TestTheNextWaiterQueuesInTheStore(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(w *world, cancel func(), held *asynclock.Lease, first *pending)
+	}{
+		{"the first was served", func(w *world, _ func(), held *asynclock.Lease, first *pending) {
+			unlock(w, held)
+			first.has()
+		}},
+		{"the first has left", func(w *world, cancel func(), _ *asynclock.Lease, first *pending) {
+			cancel()
+			wantError(w, first.ended(), context.Canceled)
+		}},
+	} {
+		scene(t, c.name, func(w *world) {
+			client := w.client()
+			s := semaphore(w, client, 1)
+			held := takePermits(w, s, 1)
+			ctx, cancel := context.WithCancel(w.Context())
+			defer cancel()
+			first := w.askBy(ctx, wants(s, 1), "key")
+			writer := w.ask(w.Context(), client, "key")
+			c.end(w, cancel, held, first)
+			w.wait()
+			if n := w.inspect("key").Waiters; n != 1 {
+				w.Errorf("waiters in the store: got %d, want the writer", n)
+			}
+			writer.waits()
+		})
+	}
+}
+
+// An Unlock whose answer was lost is no loss, if the block of its permits has ended when it is repeated.
+func TestAnUnlockWhoseAnswerWasLostIsNoLoss(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		other := takePermits(w, semaphore(w, w.client(), 2), 2)
+		s := semaphore(w, c, 2)
+		a, b := w.askBy(w.Context(), wants(s, 1), "key"), w.askBy(w.Context(), wants(s, 1), "key")
+		w.pass(2 * heartbeat)
+		unlock(w, other)
+		one, two := a.has(), b.has()
+		w.store.Every(asynclocktest.Release.Any, asynclocktest.LoseReply)
+		answer := one.UnlockChan(w.Context())
+		w.wait()
+		w.store.Every(asynclocktest.Release.Any, asynclocktest.Refuse)
+		w.store.Every(asynclocktest.Renew.Any, asynclocktest.Refuse)
+		w.pass(ttl)
+		wantError(w, two.Err(), asynclock.ErrLost)
+		w.store.Every(asynclocktest.Release.Any, nil)
+		if err := <-answer; err != nil {
+			w.Errorf("the unlock of a lease that was trusted: got %v", err)
+		}
+	})
+}
+
+// If the notification is lost that another client waits, permits pass on no longer than a key does.
+func TestPermitsAreGivenOnIfTheNotificationIsLost(t *testing.T) {
+	story(t, func(w *world) {
+		w.store.EveryEvent(asynclocktest.Kind(store.EventQueued), asynclocktest.Drop)
+		ours, theirs := semaphore(w, w.client(), 1), semaphore(w, w.client(), 1)
+		stop := churn(w, ours, 2)
+		before := time.Now()
+		l := takePermits(w, theirs, 1)
+		if took := time.Since(before); took > 200*time.Millisecond {
+			w.Errorf("another client waited for %v", took)
+		}
+		unlock(w, l)
+		stop()
+	})
+}
+
+// A waiter of a client that has many permits costs a request, not a renewal of each of them.
+func TestAWaiterCostsNoRenewals(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := semaphore(w, w.client(), 40), semaphore(w, w.client(), 40)
+		for range 20 {
+			takePermits(w, ours, 1)
+		}
+		held := takePermits(w, theirs, 20)
+		w.wait()
+		before := w.calls(asynclocktest.Renew.Any)
+		for range 10 {
+			ctx, cancel := context.WithCancel(w.Context())
+			p := w.askBy(ctx, wants(ours, 1), "key")
+			p.waits()
+			cancel()
+			wantError(w, p.ended(), context.Canceled)
+			w.pass(time.Millisecond)
+		}
+		if n := w.calls(asynclocktest.Renew.Any) - before; n > 20 {
+			w.Errorf("renewals for ten waiters: got %d", n)
+		}
+		unlock(w, held)
+	})
+}
+
+// A limit that counted only as long as others had permits does not keep permits from passing on.
+func TestPermitsPassOnAfterASmallerLimitHasGone(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := semaphore(w, w.client(), 4), semaphore(w, w.client(), 1)
+		held := takePermits(w, theirs, 1)
+		var waiting []*pending
+		for range 5 {
+			waiting = append(waiting, w.askBy(w.Context(), wants(ours, 1), "key"))
+		}
+		w.pass(2 * heartbeat)
+		unlock(w, held)
+		w.wait()
+		before := w.calls(asynclocktest.Release.Any)
+		unlock(w, waiting[0].has())
+		waiting[4].has()
+		if n := w.calls(asynclocktest.Release.Any) - before; n != 0 {
+			w.Errorf("releases: got %d, want the permit to pass on", n)
+		}
+	})
+}
+
+// Another client waits for the bounds of a handoff and for the question about it, also behind the place of
+// the client that passes permits on.
+func TestNobodyStarvesBehindAClientThatPassesPermitsOn(t *testing.T) {
+	story(t, func(w *world) {
+		third := takePermits(w, semaphore(w, w.client(), 8), 4)
+		stop := churn(w, semaphore(w, w.client(), 8), 12)
+		theirs := semaphore(w, w.client(), 8)
+		for range 30 {
+			before := time.Now()
+			l := takePermits(w, theirs, 1)
+			if took := time.Since(before); took > 200*time.Millisecond {
+				w.Errorf("another client waited for %v", took)
+			}
+			time.Sleep(time.Millisecond)
+			unlock(w, l)
+			time.Sleep(30 * time.Millisecond)
+		}
+		unlock(w, third)
+		stop()
+	})
+}
+
+// These tests show the effects of a death, or of a lost message, on waiters for permits.
+
+// A waiter for many permits keeps those behind it out. If it leaves, they are served at once. If it dies, they are
+// served when the store has missed three of its heartbeats, by the next one of theirs.
+func TestWaitersBehindALargeRequestThatIsGone(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		gone  func(w *world, giveUp func())
+		after time.Duration
+	}{
+		{"it gave up", func(_ *world, giveUp func()) { giveUp() }, 0},
+		{"it died", func(w *world, _ func()) { w.store.Cut(1) }, 3*heartbeat + nextHeartbeat},
+	} {
+		scene(t, c.name, func(w *world) {
+			ours, theirs := semaphore(w, w.client(), 3), semaphore(w, w.client(), 3)
+			held := takePermits(w, ours, 1)
+			ctx, giveUp := context.WithCancel(w.Context())
+			defer giveUp()
+			large := w.askBy(ctx, wants(theirs, 3), "key")
+			var small []*pending
+			for range 2 {
+				small = append(small, w.askBy(w.Context(), wants(semaphore(w, w.client(), 3), 1), "key"))
+			}
+			w.pass(ttl)
+			for _, p := range small {
+				p.waits() // although there are permits for both
+			}
+			gone := time.Now()
+			c.gone(w, giveUp)
+			for _, p := range small {
+				unlock(w, p.get())
+				if took := p.at.Sub(gone); took > c.after {
+					w.Errorf("a waiter behind the large request came after %v, want %v at most", took, c.after)
+				}
+			}
+			wantValid(w, held)
+			unlock(w, held)
+			giveUp()
+			<-large.done
+		})
+	}
+}
+
+// The permits of a client that dies are free after its TTL. Those of others stay theirs.
+func TestPermitsOfAClientThatDied(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := semaphore(w, w.client(asynclock.WithDescription("dies")), 3), semaphore(w, w.client(), 3)
+		dead, lives := takePermits(w, ours, 2), takePermits(w, theirs, 1)
+		waiter := w.askBy(w.Context(), wants(theirs, 2), "key")
+		w.pass(ttl)
+		w.store.Cut(0)
+		free := time.Now().Add(w.remains("dies"))
+		<-dead.Done()
+		end := time.Now()
+		wantLost(w, dead, asynclock.ErrNotRenewed)
+		waiter.waits()
+		l := waiter.get()
+		if after := waiter.at.Sub(end); after < ttl-trusted(ttl) {
+			w.Errorf("the waiter came %v after the end of the lease of the dead, want %v at least", after, ttl-trusted(ttl))
+		}
+		if after := waiter.at.Sub(free); after < 0 || after > 5*time.Millisecond { // although others keep theirs
+			w.Errorf("the waiter came %v after the end of the TTL of the dead, want 5ms at most", after)
+		}
+		wantValid(w, lives)
+		w.wantUsed(3)
+		unlock(w, lives)
+		unlock(w, l)
+	})
+}
+
+// A grant for several waiters of a client is lost, with the message or with the reply. The next request finds all of
+// it and sets its TTL, and the waiters are served then.
+func TestALostGrantOfSeveralPermits(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lose func(w *world, held *asynclock.Lease)
+	}{
+		{"the message is lost", func(w *world, held *asynclock.Lease) {
+			w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(0), asynclocktest.Drop)
+			unlock(w, held)
+		}},
+		{"the reply is lost", func(w *world, _ *asynclock.Lease) {
+			w.store.Cut(1) // so the first waiter's own request finds the permits free
+			free := time.Now().Add(w.inspect("key").Remaining)
+			w.store.Next(asynclocktest.Acquire.From(0).Where(func(call asynclocktest.Call) bool {
+				return !call.At.Before(free)
+			}), asynclocktest.LoseReply)
+			w.pass(time.Until(free) + 5*time.Millisecond)
+		}},
+	} {
+		scene(t, c.name, func(w *world) {
+			ours, theirs := semaphore(w, w.client(), 3), semaphore(w, w.client(), 3)
+			held := takePermits(w, theirs, 3)
+			var waiting []*pending
+			for range 3 {
+				waiting = append(waiting, w.askBy(w.Context(), wants(ours, 1), "key"))
+			}
+			w.pass(2 * heartbeat)
+			c.lose(w, held)
+			granted := time.Now()
+			w.wantUsed(3) // the store has granted all that the three want
+			before := w.calls(asynclocktest.Acquire.From(0))
+			for _, p := range waiting {
+				p.waits()
+			}
+			for _, p := range waiting {
+				l := p.get()
+				if took := p.at.Sub(granted); took > nextHeartbeat {
+					w.Errorf("a waiter whose grant was lost: came after %v, want %v at most", took, nextHeartbeat)
+				}
+				if !l.Valid(trusted(ttl) - time.Millisecond) {
+					w.Error("the lease is not trusted for the whole TTL")
+				}
+			}
+			if n := w.calls(asynclocktest.Acquire.From(0)) - before; n != 1 {
+				w.Errorf("requests for the three: got %d, want one", n)
+			}
+			w.wantUsed(3)
+			for i, p := range waiting {
+				unlock(w, p.has())
+				w.wantUsed(2 - i)
+			}
+		})
+	}
+}
+
+// Permits whose maximum hold is over go to others after their TTL, or as soon as their holder unlocks them. The
+// client's other permits stay.
+func TestPermitsPastTheirMaximumHold(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		unlocks bool
+	}{{"the holder unlocks", true}, {"the holder does not notice", false}} {
+		scene(t, c.name, func(w *world) {
+			const bound = 10 * time.Second
+			s := semaphore(w, w.client(asynclock.WithTTL(time.Minute)), 3)
+			usual := takePermits(w, s, 1)
+			over := takePermits(w, s, 2, asynclock.WithMaxHold(bound))
+			start := time.Now()
+			waiter := w.askBy(w.Context(), wants(semaphore(w, w.client(), 3), 2), "key")
+			w.pass(bound)
+			wantLost(w, over, asynclock.ErrMaxHold)
+			waiter.waits()
+			if c.unlocks {
+				wantError(w, over.Unlock(w.Context()), asynclock.ErrMaxHold)
+				waiter.has()
+			}
+			unlock(w, waiter.get())
+			if took := waiter.at.Sub(start); took > bound+bound/4 {
+				w.Errorf("the next permits: came after %v, want a little more than %v at most", took, bound)
+			}
+			wantValid(w, usual)
+			unlock(w, usual)
+			w.wait()
+			w.wantUnused()
+		})
+	}
+}
+
+// rest matches releases that keep a part.
+func rest(c asynclocktest.Call) bool { return c.Op == asynclocktest.Release && c.Release.Rest != nil }
+
+// renewalsSince returns the weights that renewals have said since a moment.
+func (w *world) renewalsSince(at time.Time) (weights []int32) {
+	for _, c := range w.store.Calls(asynclocktest.Renew.From(0)) {
+		if !c.At.Before(at) {
+			weights = append(weights, c.Renew.Share.Weight)
+		}
+	}
+	return weights
+}
+
+// A release of a part is repeated until it is answered.
+func TestAReleaseOfAPartIsRepeated(t *testing.T) {
+	story(t, func(w *world) {
+		leases := oneGrant(w, semaphore(w, w.client(), 3), semaphore(w, w.client(), 3))
+		w.store.Next(rest, asynclocktest.LoseReply, asynclocktest.Refuse)
+		wantError(w, leases[0].Unlock(w.Context()), nil)
+		w.wantUsed(2)
+		w.wantCalls(rest, 3)
+		unlock(w, leases[1])
+		unlock(w, leases[2])
+		w.wantUnused()
+	})
+}
+
+// Until the store has confirmed a smaller weight, renewals say the weight from before. A release that is
+// never confirmed leaves it to them.
+func TestRenewalsSayWhatTheStoreHasConfirmed(t *testing.T) {
+	story(t, func(w *world) {
+		leases := oneGrant(w, semaphore(w, w.client(), 3), semaphore(w, w.client(), 3))
+		stop := w.store.Every(rest, asynclocktest.Refuse)
+		start := time.Now()
+		answer := leases[0].UnlockChan(w.Context())
+		w.pass(ttl)
+		for _, weight := range w.renewalsSince(start) {
+			if weight != 3 {
+				w.Errorf("the weight in a renewal: got %d, want 3", weight)
+			}
+		}
+		wantError(w, <-answer, asynclock.ErrUnreachable)
+		w.wantUsed(3)
+		stop()
+		w.pass(ttl)
+		w.wantUsed(2)
+		unlock(w, leases[1])
+		unlock(w, leases[2])
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+// A release of a part that finds nothing tells of a loss. All leases of the grant end.
+func TestAReleaseOfAPartFindsALoss(t *testing.T) {
+	story(t, func(w *world) {
+		leases := oneGrant(w, semaphore(w, w.client(), 3), semaphore(w, w.client(), 3))
+		w.store.EveryEvent(asynclocktest.Kind(store.EventForced), asynclocktest.Drop)
+		if _, err := w.client().ForceUnlock(w.Context(), "key", 0); err != nil {
+			w.Fatal(err)
+		}
+		wantValid(w, leases[1])
+		wantError(w, leases[0].Unlock(w.Context()), asynclock.ErrExpired)
+		w.wait()
+		wantError(w, leases[1].Err(), asynclock.ErrExpired)
+		wantError(w, leases[2].Unlock(w.Context()), asynclock.ErrExpired)
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+// A release of a part may come after that of the rest. Then it finds nothing, and nothing was lost.
+func TestAReleaseOfAPartThatComesLast(t *testing.T) {
+	story(t, func(w *world) {
+		leases := oneGrant(w, semaphore(w, w.client(), 3), semaphore(w, w.client(), 3))
+		w.store.Next(rest, asynclocktest.Slow(100*time.Millisecond, 0), asynclocktest.Slow(200*time.Millisecond, 0))
+		first, second := leases[0].UnlockChan(w.Context()), leases[1].UnlockChan(w.Context())
+		w.wait()
+		unlock(w, leases[2])
+		w.wantUnused()
+		wantError(w, <-first, nil)
+		wantError(w, <-second, nil)
+		w.wantUnused()
+	})
+}

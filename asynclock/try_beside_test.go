@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+)
+
+// The stories that follow are about a TryLock that finds another's first
+// request of the same client under way. It refuses only if somebody holds.
+
+// try makes a TryLock in a goroutine of its own.
+func (w *world) try(ctx context.Context, c *asynclock.Client) *pending {
+	return begin(w, func() (*asynclock.Lease, error) { return c.TryLock(ctx, "key") })
+}
+
+func TestTryLockBesideARequestThatIsRefused(t *testing.T) {
+	held := func(w *world) *asynclock.Lease {
+		return lock(w, w.client(), "key", asynclock.WithDescription("the holder"))
+	}
+	scene(t, "told to wait", func(w *world) {
+		l, c := held(w), w.client()
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, callTimeout/2))
+		w.ask(w.Context(), c, "key")
+		second, third := w.try(w.Context(), c), w.try(w.Context(), c)
+		w.pass(callTimeout / 2)
+		for _, p := range []*pending{second, third} {
+			wantHeld(w, p.ended(), asynclock.HeldError{
+				Key: "key", Holder: "the holder", Token: l.Token(), Remaining: ttl - callTimeout/2, Waiters: 1,
+			})
+		}
+		var a, b *asynclock.HeldError
+		if errors.As(second.err, &a) && errors.As(third.err, &b) && a == b {
+			w.Error("two callers share an error that they may change")
+		}
+	})
+	scene(t, "a TryLock", func(w *world) {
+		l, c := held(w), w.client()
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, callTimeout/2))
+		first, second := w.try(w.Context(), c), w.try(w.Context(), c)
+		w.pass(callTimeout / 2)
+		for _, p := range []*pending{first, second} {
+			wantHeld(w, p.ended(), asynclock.HeldError{Key: "key", Holder: "the holder", Token: l.Token(), Remaining: ttl})
+		}
+	})
+	scene(t, "the queue is full", func(w *world) {
+		held(w)
+		w.ask(w.Context(), w.client(), "key")
+		c := w.client()
+		w.store.Next(asynclocktest.Acquire.From(2), asynclocktest.Slow(0, callTimeout/2))
+		first := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(1))
+		second := w.try(w.Context(), c)
+		w.pass(callTimeout / 2)
+		wantError(w, first.ended(), asynclock.ErrQueueFull)
+		wantError(w, second.ended(), asynclock.ErrHeld)
+	})
+}
+
+// That the first caller's context ends says nothing of the key: the TryLock
+// goes on by itself.
+func TestTryLockBesideARequestWhoseCallerLeaves(t *testing.T) {
+	begin := map[string]func(w *world, ctx context.Context, c *asynclock.Client) *pending{
+		"a Lock":    func(w *world, ctx context.Context, c *asynclock.Client) *pending { return w.ask(ctx, c, "key") },
+		"a TryLock": func(w *world, ctx context.Context, c *asynclock.Client) *pending { return w.try(ctx, c) },
+	}
+	for name, begin := range begin {
+		scene(t, name, func(w *world) {
+			c := w.client()
+			w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Hang)
+			ctx, cancel := context.WithCancel(w.Context())
+			first := begin(w, ctx, c)
+			second, third := w.try(w.Context(), c), w.try(w.Context(), c)
+			cancel()
+			wantError(w, first.ended(), context.Canceled)
+			if second.ended() != nil {
+				second, third = third, second // one of them
+			}
+			wantError(w, third.ended(), asynclock.ErrHeld)
+			unlock(w, second.has())
+			w.wait()
+			w.wantUnused()
+		})
+	}
+}
+
+// Others may wait behind the one that leaves. Then the TryLock waits for the
+// answer to their request.
+func TestTryLockBesideARequestThatTheNextWaiterContinues(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Hang, asynclocktest.Slow(callTimeout/4, callTimeout/4))
+		ctx, cancel := context.WithCancel(w.Context())
+		first, second := w.ask(ctx, c, "key"), w.ask(w.Context(), c, "key")
+		third := w.try(w.Context(), c)
+		cancel()
+		wantError(w, first.ended(), context.Canceled)
+		third.waits()
+		w.pass(callTimeout / 2)
+		wantError(w, third.ended(), asynclock.ErrHeld)
+		unlock(w, second.has())
+	})
+}
+
+// The TryLock's own context bounds it.
+func TestTryLockBesideARequestEndsWithItsContext(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Hang)
+		w.ask(w.Context(), c, "key")
+		ctx, cancel := context.WithTimeout(w.Context(), callTimeout/4)
+		defer cancel()
+		begun := time.Now()
+		p := w.try(ctx, c)
+		p.wantEnd(context.DeadlineExceeded)
+		wantAround(w, "end", p.at, begun.Add(callTimeout/4))
+		if errors.Is(p.err, asynclock.ErrUnreachable) {
+			w.Errorf("got %v, want what a TryLock that is alone says", p.err)
+		}
+	})
+}
+
+func TestTryLockBesideARequestEndsWithTheClient(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Hang)
+		w.ask(w.Context(), c, "key")
+		p := w.try(w.Context(), c)
+		abandon(c)
+		wantError(w, p.ended(), asynclock.ErrClosed)
+	})
+}
+
+// A future that does not wait finds another's request under way. It goes by that answer, too.
+func TestFutureThatDoesNotWaitBesideARequest(t *testing.T) {
+	future := func(w *world, c *asynclock.Client) <-chan asynclock.Result {
+		future := c.LockChan(w.Context(), "key", asynclock.WithWait(0))
+		w.wait()
+		if len(future) != 0 {
+			w.Error("the future has a result before the store has answered")
+		}
+		return future
+	}
+	scene(t, "that is granted", func(w *world) {
+		c := w.client()
+		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Slow(0, callTimeout/2))
+		first := w.ask(w.Context(), c, "key")
+		second := future(w, c)
+		w.pass(callTimeout / 2)
+		first.has()
+		wantError(w, errOf((<-second).Lease()), asynclock.ErrHeld)
+	})
+	scene(t, "that is given up", func(w *world) {
+		c := w.client()
+		ctx, cancel := context.WithCancel(w.Context())
+		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Hang)
+		first := w.ask(ctx, c, "key")
+		second := future(w, c)
+		cancel()
+		wantError(w, first.ended(), context.Canceled)
+		l := claim(w, second)
+		unlock(w, l)
+	})
+	scene(t, "as the client is closed", func(w *world) {
+		c := w.client()
+		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Slow(0, callTimeout/2))
+		w.ask(w.Context(), c, "key")
+		second := future(w, c)
+		abandon(c)
+		wantError(w, errOf((<-second).Lease()), asynclock.ErrClosed)
+	})
+}
+
+// A TryLock that the answer to a TryAcquire refuses learns of no permits.
+func TestTryLockBesideATryAcquireIsToldOfNoPermits(t *testing.T) {
+	story(t, func(w *world) {
+		there, here := w.client(), w.client()
+		l, err := semaphore(w, there, 2).Acquire(w.Context(), 2)
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, time.Second/4))
+		refused := make(chan error, 1)
+		go func() { // ends with the answer
+			_, err := semaphore(w, here, 2).TryAcquire(w.Context(), 1)
+			refused <- err
+		}()
+		w.wait()
+		_, err = here.TryLock(w.Context(), "key")
+		var held *asynclock.HeldError
+		if !errors.As(err, &held) || held.Used != 0 || held.Limit != 0 {
+			w.Errorf("TryLock: got %v of %+v, want ErrHeld without permits", err, held)
+		}
+		if err := <-refused; !errors.As(err, &held) || held.Used != 2 || held.Limit != 2 {
+			w.Errorf("TryAcquire: got %v of %+v, want ErrHeld with 2 of 2 permits", err, held)
+		}
+		unlock(w, l)
+		w.wantUnused()
+	})
+}
+
+// The holder's client is asked for a key that it retains, and the try that asked may end before it asks again. Those
+// behind it still have an answer.
+func TestTryBehindOneThatDoesNotAskAgain(t *testing.T) {
+	for name, first := range map[string]func(c *asynclock.Client) acquire{
+		"TryLock": func(c *asynclock.Client) acquire { return c.TryLock },
+		"TryLockAll": func(c *asynclock.Client) acquire {
+			return func(ctx context.Context, key string, _ ...asynclock.LockOption) (*asynclock.Lease, error) {
+				_, err := c.TryLockAll(ctx, []string{key})
+				return nil, err
+			}
+		},
+		"a future": func(c *asynclock.Client) acquire {
+			return func(ctx context.Context, key string, _ ...asynclock.LockOption) (*asynclock.Lease, error) {
+				return (<-c.LockChan(ctx, key, asynclock.WithWait(0))).Lease()
+			}
+		},
+	} {
+		for when, after := range map[string]time.Duration{
+			"under way": roundTrip / 2, "pausing": roundTrip + time.Millisecond, "asking again": 3*roundTrip + time.Millisecond,
+		} {
+			scene(t, name+" "+when, func(w *world) {
+				holder, c := w.client(), w.client()
+				l := lock(w, holder, "key", asynclock.WithRetention(time.Minute))
+				defer unlock(w, l) // it is not retained yet
+				w.store.Every(asynclocktest.Match(asynclocktest.Any).From(1), asynclocktest.Slow(roundTrip/2, roundTrip/2))
+				ctx, cancel := context.WithTimeout(w.Context(), after)
+				defer cancel()
+				go func() { _, _ = first(c)(ctx, "key") }()
+				time.Sleep(after - time.Millisecond)
+				bounded, done := context.WithTimeout(w.Context(), time.Minute)
+				defer done()
+				begun := time.Now()
+				_, err := c.TryLock(bounded, "key")
+				if took := time.Since(begun); !errors.Is(err, asynclock.ErrHeld) || took > 10*roundTrip {
+					w.Errorf("got error %v after %v, want ErrHeld after a few round trips", err, took)
+				}
+			})
+		}
+	}
+}
+
+// A try on other terms takes a permit that lies in its own client. It asks once the store has the permit back.
+func TestTryAcquireOfAPermitThatLies(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		s := semaphore(w, c, 2)
+		all, err := s.Acquire(w.Context(), 2)
+		if err != nil {
+			w.Fatal(err)
+		}
+		both := make(chan *asynclock.Lease, 2)
+		for range 2 {
+			go func() { // they queue together, so the client has both permits for one block
+				l, err := s.Acquire(w.Context(), 1)
+				if err != nil {
+					w.Error(err)
+				}
+				both <- l
+			}()
+		}
+		w.wait()
+		unlock(w, all)
+		kept, gone := <-both, <-both
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		lies := s.AcquireChan(ctx, 1)
+		w.wait()
+		unlock(w, gone)
+		w.wait()
+		if len(lies) != 1 {
+			w.Fatal("the permit does not lie")
+		}
+		l, err := s.TryAcquire(w.Context(), 1, asynclock.WithTTL(20*time.Second))
+		if err != nil {
+			w.Fatal(err)
+		}
+		cancel()
+		unlock(w, l)
+		unlock(w, kept)
+		w.pass(time.Second)
+		w.wantUnused()
+	})
+}
+
+// A TryRLock takes up what lies. A reader that queued behind it asks the store, though nobody contends any more.
+func TestReaderBehindATryThatIsServed(t *testing.T) {
+	story(t, func(w *world) {
+		c, other := w.client(), w.client()
+		mode := asynclock.WithMaxHold(time.Hour)
+		ctx, cancel := context.WithCancel(w.Context())
+		c.RLockChan(ctx, "key", mode)
+		w.wait()
+		writer := w.ask(ctx, other, "key")
+		w.store.Next(asynclocktest.Acquire.From(0), asynclocktest.Slow(0, time.Millisecond/2))
+		full := c.LockChan(w.Context(), "key", asynclock.WithQueueLimit(1))
+		w.wait()
+		try := w.askBy(w.Context(), c.TryRLock, "key", mode)
+		reader := w.askBy(w.Context(), c.RLock, "key")
+		w.pass(time.Millisecond / 2)
+		wantError(w, errOf((<-full).Lease()), asynclock.ErrQueueFull)
+		l := try.has()
+		cancel()
+		wantError(w, writer.ended(), context.Canceled)
+		w.pass(time.Minute)
+		unlock(w, reader.has())
+		unlock(w, l)
+		w.pass(time.Minute)
+		w.wantUnused()
+	})
+}
+
+// Its own client gives back what it retains, and takes the try's first request along. Another client that retains the key,
+// too, has then the time to give it back.
+func TestTryOfAReadersKeyThatBothRetain(t *testing.T) {
+	story(t, func(w *world) {
+		a, b := w.retainer(), w.retainer()
+		for _, c := range []*asynclock.Client{a, b} {
+			l, err := c.RLock(w.Context(), "key")
+			if err != nil {
+				w.Fatal(err)
+			}
+			unlock(w, l)
+		}
+		w.wantRetained(true)
+		w.distant()
+		l, err := a.TryLock(w.Context(), "key")
+		if err != nil {
+			w.Fatalf("got error %v, want the key, which nobody has", err)
+		}
+		unlock(w, l)
+	})
+}
