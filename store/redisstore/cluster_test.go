@@ -267,35 +267,6 @@ func TestASlotMovesUnderAWaiter(t *testing.T) {
 	b.Heard(store.EventGrant, "b")
 }
 
-func TestTheDocumentedRightsSufficeInACluster(t *testing.T) {
-	t.Parallel()
-	sv, nodes := ownCluster(t)
-	for _, node := range nodes {
-		node.Do(t, append([]string{"ACL", "SETUSER", "locker", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
-			node.known(t, strings.Fields(documentedRights+rightsToList+rightsInCluster))...)...)
-		node.Do(t, "ACL", "LOG", "RESET")
-	}
-	option := sv.Option
-	option.Username, option.Password = "locker", "secret"
-	user := onServer(t, option)
-	user.prefix = sv.prefix
-	st := user.store(t)
-	a, b := join(t, st), join(t, st)
-	for i := range 10 {
-		key := "key" + strconv.Itoa(i)
-		a.Hold(key, "a")
-		b.waitForMessage(key, "b")
-		a.release(store.ReleaseRequest{Key: key, Owner: "a"})
-		b.Heard(store.EventGrant, "b")
-	}
-	if got := len(list(t, a, "key")); got != 10 {
-		t.Errorf("List: got %d keys, want 10", got)
-	}
-	for _, node := range nodes {
-		node.nothingDenied(t)
-	}
-}
-
 // A replica takes over, and the old primary goes. Where it stays, as a replica, each night
 // has to do: there an inbox proves itself at the old primary for as long as its client
 // goes there, and notices only by later probes, ten seconds apart, that the new one does

@@ -427,25 +427,6 @@ func TestAServerThatDiesAndComesBack(t *testing.T) {
 	kit.Eventually(t, "the waiter is granted the key", func() bool { return c.Acquire(redistest.Request("key", "d")).Status == store.Granted })
 }
 
-// A request whose answer is late ends with its context and is simply repeated.
-func TestAServerThatHangs(t *testing.T) {
-	t.Parallel()
-	sv := ownServer(t)
-	c := join(t, sv.store(t))
-	c.Hold("warm", "a")
-	sv.Do(t, "CLIENT", "PAUSE", "60000", "WRITE") // until it is told otherwise
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if got := c.session.Acquire(ctx, []store.AcquireRequest{redistest.Request("key", "a")})[0].Err; !errors.Is(got, context.DeadlineExceeded) {
-		t.Errorf("Acquire: got %v, want DeadlineExceeded", got)
-	}
-	sv.Do(t, "CLIENT", "UNPAUSE")
-	c.Hold("key", "a")
-	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
-		t.Error("Release: got WasHeld false, want true")
-	}
-}
-
 // Messages go on when the server has cut the subscription, and what was missed
 // is asked for.
 func TestASubscriptionThatIsCutComesBack(t *testing.T) {

@@ -227,18 +227,3 @@ func TestOverRESP2(t *testing.T) {
 		}
 	})
 }
-
-func TestContextsEndCalls(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		c := join(t, sv.store(t))
-		c.Hold("warm", "a")
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if got := c.session.Acquire(ctx, []store.AcquireRequest{redistest.Request("key", "a")})[0].Err; !errors.Is(got, context.Canceled) {
-			t.Errorf("Acquire: got %v, want Canceled", got)
-		}
-		if _, err := c.session.Inspect(ctx, "key"); !errors.Is(err, context.Canceled) {
-			t.Errorf("Inspect: got %v, want Canceled", err)
-		}
-	})
-}

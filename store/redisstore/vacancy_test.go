@@ -346,56 +346,6 @@ func TestALateAcquireFindsNoVacancyAfterTheGrace(t *testing.T) {
 	})
 }
 
-// A vacant key is a free one to every request.
-func TestRequestsAboutAVacantKey(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		st := sv.store(t)
-		c := join(t, st)
-		for what, request := range map[string]func(key string){
-			"a withdrawal": func(key string) {
-				if c.release(store.ReleaseRequest{Key: key, Owner: "b"}).WasHeld {
-					t.Error("withdrawal: got WasHeld true, want false")
-				}
-			},
-			"a late release": func(key string) {
-				if c.releaseAgain(store.ReleaseRequest{Key: key, Owner: "a", Token: 1 << 51}).WasHeld {
-					t.Error("late release: got WasHeld true, want false")
-				}
-			},
-			"a late keeping back": func(key string) {
-				if c.releaseAgain(store.ReleaseRequest{Key: key, Owner: "a", HoldBack: long}).WasHeld {
-					t.Error("late keeping back: got WasHeld true, want false")
-				}
-			},
-			"force": func(key string) {
-				if held, err := c.session.Force(t.Context(), key, 0); held || err != nil {
-					t.Errorf("Force: got %v, %v; want false", held, err)
-				}
-			},
-			"a renewal": func(key string) {
-				if got := c.renew(store.RenewRequest{Key: key, Owner: "a", TTL: long, Token: 7}).Err; !errors.Is(got, store.ErrExpired) {
-					t.Errorf("Renew: got %v, want ErrExpired", got)
-				}
-			},
-			"a look": func(key string) {
-				if got, want := fmt.Sprint(c.Inspect(key)), fmt.Sprint(store.Info{Key: key}); got != want {
-					t.Errorf("Inspect: got %s, want %s", got, want)
-				}
-			},
-			"a list": func(string) {
-				for info, err := range c.session.List(t.Context(), "") {
-					t.Errorf("List: got %+v, %v; want nothing", info, err)
-				}
-			},
-		} {
-			left := c.leaves(what, "a")
-			request(what)
-			sv.wantLeft(t, what, vacancyOf(left), "")
-			sv.Do(t, "DEL", sv.redisKey(what, 'l')) // so that the list is empty
-		}
-	})
-}
-
 // The vacancy ends where somebody is remembered or held responsible. Then the counter has the
 // last token, and no release leaves a vacancy before the withdrawn owner is forgotten.
 func TestNoVacancyBesideAWithdrawnOwner(t *testing.T) {
