@@ -183,16 +183,8 @@ func TestObserversLookWherePubSubIsDenied(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	sv.acquaint(t, long)
-	rights := strings.Fields("on >secret resetkeys resetchannels ~" + sv.prefix + ":{* -@all " + documentedRights)
-	sv.Do(t, append([]string{"ACL", "SETUSER", "deaf"}, rights...)...)
-	option := sv.Option
-	option.Username, option.Password = "deaf", "secret"
 	var written kit.Journal
-	st, err := Open(option, WithPrefix(sv.prefix), WithLogger(written.Logger(slog.LevelInfo)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
+	st := sv.as(t, "deaf", documentedRights+" resetchannels").newStore(t, WithLogger(written.Logger(slog.LevelInfo)))
 	client := func(st *Store) *asynclock.Client {
 		c, err := asynclock.New(st)
 		if err != nil {
