@@ -5,9 +5,11 @@ package redisstore
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/pubsub"
@@ -170,4 +172,19 @@ func (c *client) heardNothing(sv *server) {
 	marker := "marker-" + uuid.NewString()
 	sv.Do(c.T, "PUBLISH", c.session.classic.Load().channel.name, "r "+marker)
 	c.Heard(store.EventForced, marker)
+}
+
+// newClient opens a client, of which a test may leave leases.
+func newClient(t *testing.T, st *Store, opts ...asynclock.ClientOption) *asynclock.Client {
+	t.Helper()
+	c, err := asynclock.New(st, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = c.Close(ctx) // the server may be gone
+	})
+	return c
 }

@@ -3,9 +3,7 @@
 package redisstore
 
 import (
-	"context"
 	"errors"
-	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -149,122 +147,6 @@ func TestAClusterWithoutShardedMessagesUsesOneInbox(t *testing.T) {
 		a.release(store.ReleaseRequest{Key: key, Owner: "a"})
 		b.Heard(store.EventGrant, "b")
 	}
-}
-
-// A server answers TRYAGAIN to a script that names a key that is there and one
-// that is not, as long as their slot is on the move; and most locks have no
-// queue.
-func TestHoldingsOfASlotThatMovesAreRenewed(t *testing.T) {
-	t.Parallel()
-	sv, nodes := ownCluster(t)
-	c := join(t, sv.store(t))
-	var renewals []store.RenewRequest
-	for i := 0; len(renewals) < 5; i++ {
-		key := "key" + strconv.Itoa(i)
-		if bucketOf(key) == bucketOf("key0") {
-			renewals = append(renewals, store.RenewRequest{Key: key, Owner: "a", TTL: 2 * long, Token: c.Hold(key, "a").Token})
-		}
-	}
-	contended, handedOn, lost, stolen := &renewals[1], &renewals[2], &renewals[3], &renewals[4]
-	c.waitForMessage(contended.Key, "b")
-	handedOn.Token += 1e12
-	handedOn.NotifyQueued = true
-	sv.Do(t, "DEL", sv.redisKey(lost.Key, 'l'))
-	stolen.Owner = "thief"
-
-	was := map[int]error{3: store.ErrExpired, 4: store.ErrStolen}
-	renewed := func(when string, ttl time.Duration) {
-		t.Helper()
-		for i := range renewals {
-			renewals[i].TTL = ttl
-		}
-		for i, got := range c.session.Renew(t.Context(), renewals) {
-			want := was[i]
-			if !errors.Is(got.Err, want) {
-				t.Errorf("%s: Renew %d: got %v, want %v", when, i, got.Err, want)
-			}
-			if left := sv.pttl(t, renewals[i].Key, 'l'); want == nil && left <= ttl-long {
-				t.Errorf("%s: TTL %d: got %v, want %v", when, i, left, ttl)
-			}
-		}
-	}
-	name := sv.redisKey("key0", 'l')
-	from := owner(t, nodes, name)
-	to := (from + 1) % len(nodes)
-	slot := sv.Do(t, "CLUSTER", "KEYSLOT", name)
-	fromID, toID := nodes[from].Do(t, "CLUSTER", "MYID"), nodes[to].Do(t, "CLUSTER", "MYID")
-	nodes[to].Do(t, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
-	nodes[from].Do(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
-	renewed("before any key has moved", 2*long)
-	if got := c.renew(renewals[0]); got.Waiters != 1 {
-		t.Errorf("with the queue out of reach: Waiters: got %d, want 1, for all that is known", got.Waiters)
-	}
-	host, port, _ := net.SplitHostPort(nodes[to].own.Addr)
-	for n, kind := range []byte("lqwf") {
-		for _, q := range renewals {
-			nodes[from].Do(t, "MIGRATE", host, port, sv.redisKey(q.Key, kind), "0", "5000")
-		}
-		renewed("after some have moved", time.Duration(3+n)*long)
-	}
-	nodes[from].Do(t, "MIGRATE", host, port, sv.epoch(bucketOf("key0")), "0", "5000")
-	nodes[to].Do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
-	nodes[from].Do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
-
-	// The next renewal does the work that had to wait for the move. The new node can't know
-	// whether anything was lost on the way, and believes an owner that says so.
-	was[3] = nil
-	renewed("after the move", 10*long)
-	if got := c.renew(*contended); got.Waiters != 1 {
-		t.Errorf("Waiters: got %d, want 1", got.Waiters)
-	}
-	if got := sv.Number(t, "GET", sv.redisKey(handedOn.Key, 'f')); got != handedOn.Token {
-		t.Errorf("counter: got %d, want %d as used", got, handedOn.Token)
-	}
-}
-
-func TestASlotMovesUnderAWaiter(t *testing.T) {
-	t.Parallel()
-	sv, nodes := ownCluster(t)
-	st := sv.newStore(t, WithoutFailoverGrace())
-	a, b := join(t, st), join(t, st)
-	a.Hold("key", "a")
-	b.Wait("key", "b")
-	name := sv.redisKey("key", 'l')
-	from := owner(t, nodes, name)
-	to := (from + 1) % len(nodes)
-	slot := sv.Do(t, "CLUSTER", "KEYSLOT", name)
-	fromID, toID := nodes[from].Do(t, "CLUSTER", "MYID"), nodes[to].Do(t, "CLUSTER", "MYID")
-
-	nodes[to].Do(t, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
-	nodes[from].Do(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
-	host, port, _ := net.SplitHostPort(nodes[to].own.Addr)
-	for _, kind := range []byte("lf") { // half of it: the rest must not be taken for all there is
-		nodes[from].Do(t, "MIGRATE", host, port, sv.redisKey("key", kind), "0", "5000")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	got := a.session.Acquire(ctx, []store.AcquireRequest{redistest.Request("key", "c")})[0]
-	cancel()
-	if got.Err == nil {
-		t.Errorf("Acquire while the slot is half moved: got %+v, want an error", got)
-	}
-	for _, kind := range []byte("qw") {
-		nodes[from].Do(t, "MIGRATE", host, port, sv.redisKey("key", kind), "0", "5000")
-	}
-	nodes[to].Do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
-	nodes[from].Do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
-
-	a.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "c"}})
-	if got := b.Wait("key", "b"); got.Rank != 0 {
-		t.Errorf("rank after the move: got %d, want 0", got.Rank)
-	}
-	if inbox := b.session.sharded[bucketOf("key")].Load(); inbox != nil { // since Redis 7
-		kit.Eventually(t, "messages come through the new node", func() bool {
-			n, err := nodes[to].Try("PUBSUB", "SHARDNUMSUB", inbox.channel.name)
-			return err == nil && strings.HasSuffix(n, " 1]") && b.Wait("key", "b").Recheck == 0
-		})
-	}
-	a.release(store.ReleaseRequest{Key: "key", Owner: "a"})
-	b.Heard(store.EventGrant, "b")
 }
 
 // A replica takes over, and the old primary goes. Where it stays, as a replica, each night

@@ -283,12 +283,3 @@ func TestADamagedEpochIsReported(t *testing.T) {
 		}
 	})
 }
-
-func TestFailoverGraceIsChecked(t *testing.T) {
-	t.Parallel()
-	for _, bad := range []time.Duration{-1, 0, time.Millisecond, 25 * time.Hour} {
-		if _, err := newSettings([]Option{WithFailoverGrace(bad)}); !errors.Is(err, store.ErrInvalidOption) {
-			t.Errorf("WithFailoverGrace(%v): got %v, want ErrInvalidOption", bad, err)
-		}
-	}
-}

@@ -11,9 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -121,21 +119,6 @@ func onOtherPrefix(t *testing.T, sv *server) *client {
 	other := *sv
 	other.prefix += "x"
 	return join(t, other.store(t))
-}
-
-func TestListPages(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		c := join(t, sv.store(t))
-		const n = 3 * redisconn.ScanPage
-		var batch []store.AcquireRequest
-		for i := range n {
-			batch = append(batch, redistest.Request("key"+strconv.Itoa(i), strconv.Itoa(i)))
-		}
-		c.session.Acquire(t.Context(), batch)
-		if got := len(list(t, c, "key")); got != n {
-			t.Errorf("List: got %d keys, want %d", got, n)
-		}
-	})
 }
 
 func TestInspectDescribesTheFirstTen(t *testing.T) {
