@@ -449,28 +449,6 @@ func TestAVacancyHasTheLastToken(t *testing.T) {
 	})
 }
 
-// In the grace a holder may write its holding anew in place of the vacancy.
-func TestAHoldingIsWrittenAnewInPlaceOfAVacancy(t *testing.T) {
-	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
-		c := join(t, sv.store(t))
-		left := c.leaves("key", "a") // and the server has forgotten what came after it
-		promote()
-		renewal := store.RenewRequest{Key: "key", Owner: "b", TTL: long, Token: left + 9}
-		if got := c.renew(renewal); got.Err != nil || got.Waiters != 0 {
-			t.Errorf("Renew: got %+v, want it written anew", got)
-		}
-		if info := c.Inspect("key"); !info.Held || info.Token != left+9 {
-			t.Errorf("got %+v, want it held under token %d", info, left+9)
-		}
-		if !c.releaseAgain(store.ReleaseRequest{Key: "key", Owner: "b", Token: left + 9}).WasHeld {
-			t.Error("Release: got WasHeld false, want true")
-		}
-		if got := c.Acquire(redistest.Attempt("key", "c")); !errors.Is(got.Err, store.ErrGrace) {
-			t.Errorf("Acquire in the grace: got %+v, want ErrGrace", got)
-		}
-	})
-}
-
 // A slot that went to another node, was failed over there and came back has data of that node. Its
 // epoch shows that.
 func TestAVacancyCountsInTheHistoryOfTheEpoch(t *testing.T) {
