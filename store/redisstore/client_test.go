@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -141,6 +142,14 @@ func (c *client) release(q store.ReleaseRequest) store.ReleaseReply {
 	return c.releaseAgain(q)
 }
 
+// releaseHeld is release by the key's holder.
+func (c *client) releaseHeld(q store.ReleaseRequest) {
+	c.T.Helper()
+	if !c.release(q).WasHeld {
+		c.T.Errorf("Release of %q by %q: got WasHeld false, want true", q.Key, q.Owner)
+	}
+}
+
 // releaseAgain is release for one that was said before, to whatever server.
 func (c *client) releaseAgain(q store.ReleaseRequest) store.ReleaseReply {
 	c.T.Helper()
@@ -163,6 +172,14 @@ func (c *client) force(key string) {
 func (c *client) renew(q store.RenewRequest) store.RenewReply {
 	c.T.Helper()
 	return c.session.Renew(context.Background(), []store.RenewRequest{q})[0]
+}
+
+// wantRenewal renews, and fails the test unless the error is this one.
+func (c *client) wantRenewal(q store.RenewRequest, want error) {
+	c.T.Helper()
+	if got := c.renew(q).Err; !errors.Is(got, want) {
+		c.T.Errorf("Renew of %q by %q: got %v, want %v", q.Key, q.Owner, got, want)
+	}
 }
 
 // heardNothing publishes a message to the client and checks that it is the next

@@ -51,17 +51,13 @@ func TestAServerThatForgotTheScripts(t *testing.T) {
 	sv.Do(t, "SCRIPT", "FLUSH")
 	c.Hold("one", "a")
 	sv.Do(t, "SCRIPT", "FLUSH")
-	if !c.release(store.ReleaseRequest{Key: "one", Owner: "a"}).WasHeld {
-		t.Error("Release: got WasHeld false, want true")
-	}
+	c.releaseHeld(store.ReleaseRequest{Key: "one", Owner: "a"})
 	sv.Do(t, "SCRIPT", "FLUSH")
 	if info := c.Inspect("key1"); !info.Held {
 		t.Errorf("Inspect: got %+v, want it held", info)
 	}
 	sv.Do(t, "SCRIPT", "FLUSH")
-	if held, err := c.session.Force(t.Context(), "key1", 0); !held || err != nil {
-		t.Errorf("Force: got %v, %v; want true", held, err)
-	}
+	c.force("key1")
 }
 
 // calls is how often the server ran a command that was sent to it.
@@ -338,9 +334,7 @@ func TestAReplicaIsUnreachable(t *testing.T) {
 		}
 	}
 	sv.Do(t, "REPLICAOF", "NO", "ONE")
-	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
-		t.Error("Release: got WasHeld false, want true")
-	}
+	c.releaseHeld(store.ReleaseRequest{Key: "key", Owner: "a"})
 }
 
 func TestAServerThatDiesAndComesBack(t *testing.T) {

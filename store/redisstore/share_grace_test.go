@@ -37,9 +37,7 @@ func TestReadersFromBeforeAPromotionAdmitNobody(t *testing.T) {
 		if got := a.Want(read("key", "a"), store.Waiting); got.Grace == 0 {
 			t.Errorf("the request of who holds it, once more in the grace: got %+v, want to wait for its end", got)
 		}
-		if err := a.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Share: reader}).Err; err != nil {
-			t.Errorf("Renew of a reader that is known: got %v, want no error", err)
-		}
+		a.wantRenewal(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Share: reader}, nil) // a reader that is known
 		sv.endGraceNow(t, "key")
 		b.Want(read("key", "b"), store.Waiting)
 		b.Want(tryOf(read("key", "c")), store.Held)
@@ -73,9 +71,7 @@ func TestSharesThatTheServerForgotEnd(t *testing.T) {
 				t.Errorf("Renew of %q: got %v, want ErrExpired", key, err)
 			}
 		}
-		if err := c.renew(store.RenewRequest{Key: "permits", Owner: "known", TTL: long, Share: some.Share}).Err; err != nil {
-			t.Errorf("Renew of permits that are known: got %v, want no error", err)
-		}
+		c.wantRenewal(store.RenewRequest{Key: "permits", Owner: "known", TTL: long, Share: some.Share}, nil) // permits that are known
 	})
 }
 
@@ -97,9 +93,7 @@ func TestNoShareIsGrantedInTheGrace(t *testing.T) {
 		} {
 			a.release(r)
 		}
-		if held, err := a.session.Force(t.Context(), "forced", 0); err != nil || !held {
-			t.Errorf("Force: got %v, %v, want true", held, err)
-		}
+		a.force("forced")
 		b.Acquire(permits("free", "d", 1, 3))
 		b.heardNothing(sv)
 		for _, key := range []string{"released", "withdrawn", "forced"} {
@@ -120,19 +114,13 @@ func TestAWriterIsWrittenAnewOverOlderReaders(t *testing.T) {
 		last := a.Want(read("key", "a2"), store.Granted).Token
 		promote()
 		older := store.RenewRequest{Key: "key", Owner: "older", TTL: long, Token: last}
-		if err := b.renew(older).Err; !errors.Is(err, store.ErrStolen) {
-			t.Errorf("Renew of a writer from before the readers: got %v, want ErrStolen", err)
-		}
+		b.wantRenewal(older, store.ErrStolen) // a writer from before the readers
 		newer := store.RenewRequest{Key: "key", Owner: "newer", TTL: long, Token: last + 1, Description: "newer at home"}
-		if err := b.renew(newer).Err; err != nil {
-			t.Errorf("Renew of a writer from after the readers: got %v, want no error", err)
-		}
+		b.wantRenewal(newer, nil) // a writer from after the readers
 		if info := a.Inspect("key"); info.Mode != store.Exclusive || info.Holder != "newer at home" || info.Token != last+1 {
 			t.Errorf("Inspect: got %+v, want the writer with token %d", info, last+1)
 		}
-		if err := a.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Share: reader}).Err; !errors.Is(err, store.ErrStolen) {
-			t.Errorf("Renew of a reader: got %v, want ErrStolen", err)
-		}
+		a.wantRenewal(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Share: reader}, store.ErrStolen) // a reader
 		if sv.Number(t, "EXISTS", sv.redisKey("key", 's'), sv.redisKey("key", 'h')) != 0 {
 			t.Error("members of the group: got some, want none")
 		}
@@ -151,9 +139,7 @@ func TestTheLongestTTLOfSharesIsRemembered(t *testing.T) {
 		if _, _, longest, _, _ := sv.epochOf(t, "key"); longest != millis(2*long) {
 			t.Errorf("longest TTL after a grant: got %d, want %d", longest, millis(2*long))
 		}
-		if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: 3 * long, Share: reader}).Err; err != nil {
-			t.Errorf("Renew: got %v, want no error", err)
-		}
+		c.wantRenewal(store.RenewRequest{Key: "key", Owner: "a", TTL: 3 * long, Share: reader}, nil)
 		if _, _, longest, _, _ := sv.epochOf(t, "key"); longest != millis(3*long) {
 			t.Errorf("longest TTL after a renewal: got %d, want %d", longest, millis(3*long))
 		}
@@ -174,9 +160,7 @@ func TestPermitsEndAfterAFlush(t *testing.T) {
 		sv.Do(t, "DEL", sv.epoch(bucketOf("key")))
 		b.Want(permits("key", "b", 3, 3), store.Granted)
 		renewal := store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: 1, Share: some.Share}
-		if err := a.renew(renewal).Err; !errors.Is(err, store.ErrExpired) {
-			t.Errorf("Renew of permits from before: got %v, want ErrExpired", err)
-		}
+		a.wantRenewal(renewal, store.ErrExpired) // permits from before
 		if info := b.Inspect("key"); info.Used != 3 || len(info.Holders) != 1 {
 			t.Errorf("Inspect: got %d permits of %d holders, want 3 of one", info.Used, len(info.Holders))
 		}
@@ -191,9 +175,7 @@ func TestForceInTheGraceEndsWhatWasAWriter(t *testing.T) {
 		held := c.Hold("key", "a")
 		c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: held.Token, Rest: &reader})
 		promote()
-		if ok, err := c.session.Force(t.Context(), "key", 0); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		c.force("key")
 		late := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: held.Token})
 		after := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: held.Token, Share: reader})
 		if late.Err == nil || after.Err == nil {
