@@ -153,10 +153,11 @@ const channelParts = "([psu-])(%S*)"
 //	p  the waiter takes permits, of which three numbers follow: p2+1/5 are two, of five that there
 //	   are, and one more if it is free
 
-// The limits of tokens; see the macros.
+// What several macros have in common.
 const (
 	tokenDigits = "16"
 	maxToken    = "9e15"
+	dayMillis   = "86400000"
 )
 
 // A macro is a piece of Lua with parameters.
@@ -167,7 +168,7 @@ type macro struct {
 
 var macros = map[string]macro{
 	// The lifetime of what an idle lock leaves behind, in ms.
-	"day": {nil, "86400000"},
+	"day": {nil, dayMillis},
 
 	// How often an epoch that is used notes the clock, and how far behind the note tokens may have
 	// come before the next note; in ms.
@@ -194,7 +195,7 @@ var macros = map[string]macro{
 
 	// The period of an epoch. If the clock was set back, the time is before the period, or before what was noted.
 	"periodOver":   {[]string{"$turn", "$ms"}, "($ms >= $turn + 0)"},
-	"beforePeriod": {[]string{"$turn", "$ms"}, "($turn - 86400000 > $ms)"},
+	"beforePeriod": {[]string{"$turn", "$ms"}, "($turn - " + dayMillis + " > $ms)"},
 	"beforeNoted":  {[]string{"$noted", "$ms"}, "($ms < $noted + 0)"},
 
 	// A vacancy is the value of a lock's first key while nobody holds the key: the last token. Redis
