@@ -40,56 +40,57 @@
 local taken, epoch, info = redis.pcall('GET', KEYS[1])
 if taken == ARGV[11] and ARGV[12] ~= '0' then
   epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
-  if type(epoch) == 'string' and string.find(epoch, ARGV[13], 1, true) == 1
-    and type(info) == 'string' and string.find(info, 'master_replid:' .. ARGV[13], 1, true) then
+  if type(epoch) == 'string'
+    and string.find(epoch, ARGV[13], 1, true) == 1
+    and type(info) == 'string'
+    and <% hasHistory info | ARGV[13] %> then
     local flags = <% addFlag ARGV[9] | t %>
     redis.call('SET', KEYS[1], <% record ARGV[12] | ARGV[1] | ARGV[2] | flags | ARGV[10] %>, 'PX', ARGV[3])
     return 1
   end
 end
 
--- Second, the key is free, and its queue empty. Third, somebody holds the key, and this owner
--- joins the queue or keeps its place.
+-- In both other cases the counter is idle, or a token.
 local last = redis.pcall('GET', KEYS[4])
-local token, owner, channel, flags, holder, queued
-local common = not last -- the counter is idle
-  or type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$') -- or a number
+local counted = not last or type(last) == 'string' and <% token last %>
 local vacant = type(taken) == 'string' and <% vacant taken %>
-if not common then
-  -- The rest reports the damage.
-elseif not taken or vacant then
-  common = not vacant or #vacant <= 16
-  if common and redis.call('EXISTS', KEYS[2], KEYS[5]) ~= 0 then
-    -- Nobody waits, and those who are withdrawn are others.
-    common = redis.call('EXISTS', KEYS[2]) == 0
-    if common then
-      common = not redis.pcall('ZSCORE', KEYS[5], ARGV[1])
-    end
-  end
-elseif type(taken) == 'string' and ARGV[6] == '1' then
+
+-- Second, the key is free, and its queue empty.
+local free = counted and (not taken or vacant and <% tokenDigits vacant %>)
+if free and redis.call('EXISTS', KEYS[2], KEYS[5]) ~= 0 then
+  -- Nobody waits, and those who are withdrawn are others.
+  free = redis.call('EXISTS', KEYS[2]) == 0
+    and not redis.pcall('ZSCORE', KEYS[5], ARGV[1])
+end
+
+-- Third, somebody holds the key, and this owner joins the queue or keeps its place.
+local held = counted
+  and type(taken) == 'string'
+  and not vacant
+  and ARGV[6] == '1' -- the owner waits
+local token, owner, channel, flags, holder, queued
+if held then
   token, owner, channel, flags, holder = string.match(taken, <% pattern record %>)
   queued = redis.pcall('ZSCORE', KEYS[2], ARGV[1])
-  common = token -- the record is sound
-    and #token <= 16 and token + 0 <= 9e15 -- its token is one; see whole in lock.lua
-    and (not last or last + 0 <= 9e15) -- the counter is one, too
+  held = token -- the record is sound
+    and <% tokenDigits token %>
     and owner ~= ARGV[1] -- the holder does not request what it has
     and not redis.pcall('ZSCORE', KEYS[5], ARGV[1]) -- the owner is not withdrawn
-  if queued then
-    common = common
-      and type(queued) == 'string' -- the queue is sound
-      and #queued <= 16 and string.find(queued, '^%d+$') -- the place is a whole number
-  else
-    common = common and ARGV[8] == '0' -- the owner was not dropped from the queue
-  end
-else
-  common = false
 end
-if common then
+if held and queued then
+  held = type(queued) == 'string' -- the queue is sound
+    and <% token queued %> -- the place is a ticket
+elseif held then
+  held = ARGV[8] == '0' -- the owner was not dropped from the queue
+end
+
+if free or held then
   <% include sure.lua %>
   if not sure then
     -- The rest decides.
-  elseif not token then
-    if now > math.max(last or 0, vacant or 0) and now <= 9e15 then -- see whole in lock.lua
+  elseif free then
+    if now > math.max(last or 0, vacant or 0) -- the clock is no token that was given
+      and now <= <% maxToken %> then
       -- '%.0f' prints all digits, and Lua itself only 14.
       local text, flags = string.format('%.0f', now), <% addFlag ARGV[9] | t %>
       redis.call('SET', KEYS[1], <% record text | ARGV[1] | ARGV[2] | flags | ARGV[10] %>, 'PX', ARGV[3])
@@ -100,12 +101,12 @@ if common then
     end
   else
     local size = queued and 0 or redis.call('ZCARD', KEYS[2])
+    local room = queued or ARGV[7] == '0' or size < ARGV[7] + 0 -- in the queue
     local deadline = string.format('%.0f', math.floor(ms) + ARGV[5])
-    if (queued or ARGV[7] == '0' or size < ARGV[7] + 0) -- the queue has room
-      -- This write comes first because it fails if the waiters' key is damaged, and if
-      -- the server is out of memory. The rest reports both.
-      and type(redis.pcall('HSET', KEYS[3], ARGV[1],
-        <% entry deadline | ARGV[2] | ARGV[4] | ARGV[9] | ARGV[10] %>)) == 'number' then
+    local entry = <% entry deadline | ARGV[2] | ARGV[4] | ARGV[9] | ARGV[10] %>
+    -- This write comes first because it fails if the waiters' key is damaged, and if
+    -- the server is out of memory. The rest reports both.
+    if room and type(redis.pcall('HSET', KEYS[3], ARGV[1], entry)) == 'number' then
       local known = math.max(last or 0, token)
       if not queued then
         known = math.max(known + 1, now)

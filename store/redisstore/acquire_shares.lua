@@ -22,50 +22,63 @@ local weight, extra, limit = <% permits ARGV[9] %>
 local kind = weight and '=p' or string.find(ARGV[9], 'r', 1, true) and '=r'
 local vacant = type(taken) == 'string' and <% vacant taken %>
 weight, extra, limit = weight and weight + 0, extra and extra + 0, limit and limit + 0
-local common = kind -- the request is for a share
-  and (not last or type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$')) -- the counter is a number, or idle
-  and (not limit or limit <= 1000000) -- there are as many permits as there can be
-local first, final, shown, kept, used, smallest, least, other, writer -- of the group, and of its members the times
-local known = math.max(common and last or 0, vacant or 0)
-if not common then
-  -- The rest reports the damage, or takes all of the key.
-elseif not taken or vacant then
-  common = (not vacant or #vacant <= 16)
-    and redis.call('EXISTS', KEYS[2], KEYS[5], KEYS[7], KEYS[8], KEYS[9]) == 0
-  kept, used, smallest, least, other, writer = 0, 0, limit or 0, 0, 0, '-'
-elseif type(taken) == 'string' then
-  local alike, token
-  alike, token, shown, kept, used, smallest, least, other, writer = string.match(taken, <% pattern group %>)
-  common = alike == kind -- the group is sound, and shares the key likewise
-  if common then -- some servers' Lua prints no text as a number
-    token, shown, kept, used, smallest, least, other = token + 0, shown + 0, kept + 0, used + 0, smallest + 0, least + 0, other + 0
-  end
-  common = common
-    and math.max(token, shown, kept, used, smallest, least, other) <= 9e15 -- its numbers are some
+
+-- In both cases the request is for a share, of as many permits as there can be. The counter is idle, or a token.
+local common = kind
+  and (not limit or limit <= 1000000)
+  and (not last or type(last) == 'string' and <% token last %>)
+local known = math.max(common and last or 0, vacant or 0) -- at least each token that was given
+
+-- First, the key is free.
+local token, shown, kept, used, smallest, agree, other, writer -- of the group
+local free = common
+  and (not taken or vacant and <% tokenDigits vacant %>)
+  and redis.call('EXISTS', KEYS[2], KEYS[5], KEYS[7], KEYS[8], KEYS[9]) == 0
+if free then
+  kept, used, smallest, agree, other, writer = 0, 0, limit or 0, 0, 0, '-'
+end
+
+-- Second, a group shares the key likewise, and this owner is none of it.
+local shared = common and type(taken) == 'string' and not vacant
+if shared then
+  local alike
+  alike, token, shown, kept, used, smallest, agree, other, writer = string.match(taken, <% pattern group %>)
+  shared = alike == kind
+end
+if shared then
+  -- Some servers' Lua prints no text as a number.
+  token, shown, kept, used, smallest, agree, other = token + 0, shown + 0, kept + 0, used + 0, smallest + 0, agree + 0, other + 0
+  shared = math.max(token, shown, kept, used, smallest, agree, other) <= <% maxToken %> -- the group is sound
     and redis.call('EXISTS', KEYS[2], KEYS[5], KEYS[9]) == 0
     and redis.pcall('ZCARD', KEYS[7]) == redis.pcall('HLEN', KEYS[8]) -- its members are sound
-    and not redis.call('ZSCORE', KEYS[7], ARGV[1]) -- the owner is none of them
-  if common and weight then
-    common = limit == smallest and other == 0 -- all count on the same limit
-      and used + weight <= smallest -- the permits are free
-  end
-  if common then
-    first = redis.call('ZRANGE', KEYS[7], '0', '0', 'WITHSCORES')[2]
-    final = redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2]
-    common = first -- somebody has it
-    known = math.max(known, token, shown)
-  end
-else
-  common = false
+    and not redis.call('ZSCORE', KEYS[7], ARGV[1])
 end
-if common then
+if shared and weight then
+  shared = limit == smallest -- all count on the same limit
+    and other == 0
+    and used + weight <= smallest -- the permits are free
+end
+local first, final -- the times of the members that last the shortest and the longest
+if shared then
+  first = redis.call('ZRANGE', KEYS[7], '0', '0', 'WITHSCORES')[2]
+  final = redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2]
+  known = math.max(known, token, shown)
+  shared = first -- somebody has it
+end
+
+if free or shared then
   local epoch, info
   <% include sure.lua %>
   local clock = math.floor(ms)
-  if sure
-    and now > known and now <= 9e15 -- the clock is a token; see whole in lock.lua
-    and (not first or first + 0 > clock) -- no member's time is over
-    and (not first or weight or shown > past) then -- the readers are from after a loss
+  if sure then
+    sure = now > known -- the clock is no token that was given
+      and now <= <% maxToken %>
+  end
+  if sure and shared then
+    sure = first + 0 > clock -- no member's time is over
+      and (weight or shown > past) -- the readers are from after a loss
+  end
+  if sure then
     -- '%.0f' prints all digits, and Lua itself only 14.
     local text, wants = string.format('%.0f', now), string.gsub(ARGV[9], '[^hw]', '')
     wants = wants == '' and '-' or wants
@@ -76,11 +89,11 @@ if common then
     if weight then
       weight = weight + math.max(0, math.min(extra, smallest - used - weight))
       used = used + weight
-      least = least + 1
+      agree = agree + 1
     end
     redis.call('ZADD', KEYS[7], string.format('%.0f', ends), ARGV[1])
     redis.call('HSET', KEYS[8], ARGV[1], <% member ARGV[2] | wants | string.format('%.0f', weight or 0) | string.format('%.0f', limit or 0) | text | ARGV[10] %>)
-    redis.call('SET', KEYS[1], <% group kind | now | shown | kept | used | smallest | least | other | writer %>, 'PXAT', string.format('%.0f', latest))
+    redis.call('SET', KEYS[1], <% group kind | now | shown | kept | used | smallest | agree | other | writer %>, 'PXAT', string.format('%.0f', latest))
     redis.call('PEXPIRE', KEYS[7], left)
     redis.call('PEXPIRE', KEYS[8], left)
     redis.call('SET', KEYS[4], text, 'PX', ARGV[11])

@@ -35,60 +35,6 @@ func (sv *server) clock(t testing.TB) int64 {
 	return seconds*1e6 + micros
 }
 
-func TestTokensAreTheClockOrTheCounter(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		c := join(t, sv.store(t))
-		before := sv.clock(t)
-		got := c.Hold("key", "a")
-		if after := sv.clock(t); got.Token < before || got.Token > after || !got.TokensFollowClock {
-			t.Errorf("grant: got %+v, want a token from %d to %d, from the clock", got.Grant, before, after)
-		}
-		if n := sv.Number(t, "EXISTS", sv.redisKey("key", 'f')); n != 0 {
-			t.Error("counter: got one, want none, since the record has the token")
-		}
-
-		// A counter ahead of the clock wins, in all its digits, and does not
-		// promise numbers that the clock has not reached.
-		ahead := before + int64(time.Hour/time.Microsecond)
-		for i, owner := range []string{"b", "c"} {
-			c.release(store.ReleaseRequest{Key: "key", Owner: string("ab"[i]), Token: ahead + int64(i)})
-			next := c.Hold("key", owner)
-			if want := ahead + int64(i) + 1; next.Token != want || next.TokensFollowClock {
-				t.Errorf("grant after %d was used: got %+v, want token %d, not from the clock", want-1, next.Grant, want)
-			}
-		}
-
-		// Without the counter the clock is the floor.
-		sv.Do(t, "DEL", sv.redisKey("key", 'f'), sv.redisKey("key", 'l'))
-		sv.Pass(time.Millisecond)
-		if again := c.Hold("key", "d"); again.Token <= got.Token {
-			t.Errorf("token after the counter was lost: got %d, want more than %d", again.Token, got.Token)
-		}
-	})
-}
-
-func TestARepeatedAcquireOnlyExtends(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		c := join(t, sv.store(t))
-		first := c.Hold("key", "a")
-
-		late := redistest.Request("key", "a")
-		late.TTL = time.Second
-		again := c.Want(late, store.Granted)
-		if again.Grant != first.Grant {
-			t.Errorf("repeated: got %+v, want %+v", again.Grant, first.Grant)
-		}
-		if left := sv.pttl(t, "key", 'l'); left < long/2 {
-			t.Errorf("TTL after a late copy that asked for 1s: got %v, want about %v", left, long)
-		}
-		late.TTL = 2 * long
-		c.Want(late, store.Granted)
-		if left := sv.pttl(t, "key", 'l'); left <= long {
-			t.Errorf("TTL after asking for %v: got %v, want more than %v", 2*long, left, long)
-		}
-	})
-}
-
 func TestEverythingHasATTL(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
@@ -113,118 +59,6 @@ func TestEverythingHasATTL(t *testing.T) {
 			if got := sv.pttl(t, "key", kind); got < 23*time.Hour {
 				t.Errorf("TTL of %c after a heartbeat: got %v, want 24h", kind, got)
 			}
-		}
-	})
-}
-
-func TestNobodyOvertakesTheQueueOfAFreeKey(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		st := sv.store(t)
-		a, b := join(t, st), join(t, st)
-		a.Hold("key", "a")
-		a.Wait("key", "b")
-		sv.Do(t, "DEL", sv.redisKey("key", 'l'))
-
-		q := redistest.Request("key", "c")
-		q.Wait = false
-		got := b.Want(q, store.Held)
-		e := a.Heard(store.EventGrant, "b")
-		if got.HolderToken != e.Grant.Token || got.Holder != "b at home" || got.Remaining <= 0 || got.Waiters != 0 {
-			t.Errorf("Held: got %+v, want the new holder, b, with token %d", got, e.Grant.Token)
-		}
-	})
-}
-
-func TestTryTakesAKeyForWhichOnlyTheDeadWait(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		c := join(t, sv.store(t))
-		c.Hold("key", "a")
-		dead := redistest.Request("key", "b")
-		dead.WaiterTTL = 10 * time.Millisecond
-		c.Want(dead, store.Waiting)
-		sv.Pass(50 * time.Millisecond)
-		sv.Do(t, "DEL", sv.redisKey("key", 'l'))
-
-		q := redistest.Request("key", "c")
-		q.Wait = false
-		if got := c.Want(q, store.Granted); got.Waiters != 0 {
-			t.Errorf("Waiters: got %d, want 0", got.Waiters)
-		}
-		c.heardNothing(sv)
-	})
-}
-
-func TestADroppedWaiterComesBackToItsPlace(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		c := join(t, sv.store(t))
-		c.Hold("key", "a")
-		first := c.Wait("key", "b")
-		second := c.Wait("key", "c")
-		if second.Ticket <= first.Ticket || second.Mark < second.Ticket {
-			t.Fatalf("tickets: got %d, then %d with mark %d; want them to rise, and the mark not below", first.Ticket, second.Ticket, second.Mark)
-		}
-		sv.Do(t, "ZREM", sv.redisKey("key", 'q'), "b")
-		sv.Do(t, "HDEL", sv.redisKey("key", 'w'), "b")
-
-		q := redistest.Request("key", "b")
-		q.Ticket, q.QueueLimit = first.Ticket, 1 // the limit is for newcomers
-		if got := c.Want(q, store.Waiting); got.Rank != 0 || got.Ticket != first.Ticket {
-			t.Errorf("back again: got rank %d, ticket %d; want 0, %d", got.Rank, got.Ticket, first.Ticket)
-		}
-
-		// Likewise if the key is free by then, and others are in the queue.
-		sv.Do(t, "ZREM", sv.redisKey("key", 'q'), "b")
-		sv.Do(t, "HDEL", sv.redisKey("key", 'w'), "b")
-		sv.Do(t, "DEL", sv.redisKey("key", 'l'))
-		if got := c.Want(q, store.Granted); got.Waiters != 1 || got.Token <= second.Mark {
-			t.Errorf("grant: got %+v, want 1 waiter and a token above %d", got, second.Mark)
-		}
-		c.heardNothing(sv)
-	})
-}
-
-func TestALaterWaiterLetsTheFirstGo(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		st := sv.store(t)
-		a, b := join(t, st), join(t, st)
-		a.Hold("key", "a")
-		a.Wait("key", "b")
-		q := redistest.Request("key", "c")
-		q.Ticket = b.Wait("key", "c").Ticket
-		sv.Do(t, "DEL", sv.redisKey("key", 'l')) // the holder died
-		got := b.Want(q, store.Waiting)
-		e := a.Heard(store.EventGrant, "b")
-		if got.Rank != 0 || got.Mark < e.Grant.Token {
-			t.Errorf("second in the queue: got rank %d, mark %d; want 0 and at least %d", got.Rank, got.Mark, e.Grant.Token)
-		}
-		if left := sv.pttl(t, "key", 'l'); left > grant || left <= 0 {
-			t.Errorf("TTL of a grant by message: got %v, want at most %v", left, grant)
-		}
-	})
-}
-
-func TestQueueLimit(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		c := join(t, sv.store(t))
-		c.Hold("key", "a")
-		q := redistest.Request("key", "b")
-		q.QueueLimit = 2
-		c.Want(q, store.Waiting)
-		q.Owner = "c"
-		c.Want(q, store.Waiting)
-		c.Want(q, store.Waiting) // who is in the queue may stay
-		q.Owner = "d"
-		if got := c.Want(q, store.Full); got.Waiters != 2 {
-			t.Errorf("Full: got %d waiters, want 2", got.Waiters)
-		}
-		// The dead make room. It asks for so short a life only now, after all that a busy
-		// machine may take long for.
-		dead := redistest.Request("key", "b")
-		dead.WaiterTTL = 10 * time.Millisecond
-		c.Want(dead, store.Waiting)
-		sv.Pass(50 * time.Millisecond)
-		if got := c.Want(q, store.Waiting); got.Rank != 1 {
-			t.Errorf("rank behind c: got %d, want 1", got.Rank)
 		}
 	})
 }
@@ -278,34 +112,6 @@ func TestTheDeadMakeRoomWhereverTheyAre(t *testing.T) {
 	}
 }
 
-func TestTheHolderIsToldOfTheFirstWaiter(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		st := sv.store(t)
-		a, b := join(t, st), join(t, st)
-		q := redistest.Request("key", "a")
-		q.NotifyQueued = true
-		a.Want(q, store.Granted)
-		b.Wait("key", "b")
-		a.Heard(store.EventQueued, "a")
-		b.Wait("key", "b")
-		b.Wait("key", "c")
-		a.heardNothing(sv)
-
-		// A holder that did not request it is not notified. The flag is the request's, also
-		// for an owner that is granted the key by a message.
-		b.release(store.ReleaseRequest{Key: "key", Owner: "c"})
-		a.release(store.ReleaseRequest{Key: "key", Owner: "a"})
-		b.Heard(store.EventGrant, "b")
-		q.Owner = "d"
-		a.Want(q, store.Waiting)
-		b.heardNothing(sv)
-		b.release(store.ReleaseRequest{Key: "key", Owner: "b"})
-		a.Heard(store.EventGrant, "d")
-		b.Wait("key", "e")
-		a.Heard(store.EventQueued, "d")
-	})
-}
-
 func TestOwnersAreComparedWhole(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
@@ -323,5 +129,23 @@ func TestOwnersAreComparedWhole(t *testing.T) {
 		if info := c.Inspect("key"); info.Holder != q.Description || !info.Held {
 			t.Errorf("Inspect: got %+v, want it held by %q", info, q.Description)
 		}
+	})
+}
+
+// A waiter that was dropped takes a free key, as those who wait came later.
+func TestADroppedWaiterIsAheadOfWhoCameLater(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		c.Hold("key", "a")
+		q := redistest.Request("key", "b")
+		q.Ticket = c.Wait("key", "b").Ticket
+		mark := c.Wait("key", "c").Mark
+		sv.Do(t, "ZREM", sv.redisKey("key", 'q'), "b")
+		sv.Do(t, "HDEL", sv.redisKey("key", 'w'), "b")
+		sv.Do(t, "DEL", sv.redisKey("key", 'l'))
+		if got := c.Want(q, store.Granted); got.Waiters != 1 || got.Token <= mark {
+			t.Errorf("grant: got %+v, want 1 waiter and a token above %d", got, mark)
+		}
+		c.heardNothing(sv)
 	})
 }

@@ -4,10 +4,13 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/pubsub"
@@ -139,6 +142,14 @@ func (c *client) release(q store.ReleaseRequest) store.ReleaseReply {
 	return c.releaseAgain(q)
 }
 
+// releaseHeld is release by the key's holder.
+func (c *client) releaseHeld(q store.ReleaseRequest) {
+	c.T.Helper()
+	if !c.release(q).WasHeld {
+		c.T.Errorf("Release of %q by %q: got WasHeld false, want true", q.Key, q.Owner)
+	}
+}
+
 // releaseAgain is release for one that was said before, to whatever server.
 func (c *client) releaseAgain(q store.ReleaseRequest) store.ReleaseReply {
 	c.T.Helper()
@@ -163,6 +174,14 @@ func (c *client) renew(q store.RenewRequest) store.RenewReply {
 	return c.session.Renew(context.Background(), []store.RenewRequest{q})[0]
 }
 
+// wantRenewal renews, and fails the test unless the error is this one.
+func (c *client) wantRenewal(q store.RenewRequest, want error) {
+	c.T.Helper()
+	if got := c.renew(q).Err; !errors.Is(got, want) {
+		c.T.Errorf("Renew of %q by %q: got %v, want %v", q.Key, q.Owner, got, want)
+	}
+}
+
 // heardNothing publishes a message to the client and checks that it is the next
 // to come: there was none before.
 func (c *client) heardNothing(sv *server) {
@@ -170,4 +189,19 @@ func (c *client) heardNothing(sv *server) {
 	marker := "marker-" + uuid.NewString()
 	sv.Do(c.T, "PUBLISH", c.session.classic.Load().channel.name, "r "+marker)
 	c.Heard(store.EventForced, marker)
+}
+
+// newClient opens a client, of which a test may leave leases.
+func newClient(t *testing.T, st *Store, opts ...asynclock.ClientOption) *asynclock.Client {
+	t.Helper()
+	c, err := asynclock.New(st, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = c.Close(ctx) // the server may be gone
+	})
+	return c
 }

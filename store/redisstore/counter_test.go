@@ -3,7 +3,6 @@
 package redisstore
 
 import (
-	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -81,21 +80,7 @@ func TestACounterOutlivesItsNumber(t *testing.T) {
 		q := redistest.Request("forced", "a")
 		q.TTL = ahead
 		c.Want(q, store.Granted)
-		if held, err := c.session.Force(t.Context(), "forced", 0); err != nil || !held {
-			t.Fatalf("Force: got %v, %v", held, err)
-		}
+		c.force("forced")
 		check("forced")
 	})
-}
-
-func TestCounterTTLHasBounds(t *testing.T) {
-	t.Parallel()
-	for _, ttl := range []time.Duration{0, -1, time.Minute - 1, 30*24*time.Hour + 1} {
-		if _, err := newSettings([]Option{WithCounterTTL(ttl)}); !errors.Is(err, store.ErrInvalidOption) {
-			t.Errorf("%v: got %v, want ErrInvalidOption", ttl, err)
-		}
-	}
-	if s, err := newSettings(nil); err != nil || s.counterTTL != DefaultCounterTTL {
-		t.Errorf("without the option: got %v, %v, want %v", s.counterTTL, err, DefaultCounterTTL)
-	}
 }

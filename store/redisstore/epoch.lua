@@ -69,30 +69,22 @@ local function look(ttl, lost)
     ready, longest, older, turn = now_ms + math.max(0, reach - age), reach, 0, now_ms + day
     noted, stale = now_ms, true
   end
-  -- A TTL is remembered for one to two periods of a day. No lease lasts longer without
-  -- a renewal, which repeats the TTL. A new period begins early if the clock was set
-  -- back. Then the old period does not count as passed.
-  if turn > now_ms + day then
-    longest, older, turn, stale = reach, math.max(longest, older), now_ms + day, true
-  elseif now_ms >= turn then
-    longest, older, turn, stale = reach, longest, now_ms + day, true
-  elseif reach > longest then
-    longest, stale = reach, true
-  end
+  <% include period.lua %>
   local wait = math.max(longest, older)
-  if was and was ~= incarnation -- the history is another one
+  if was and not <% hasHistory info | was %> -- the history is another one
     or ready > now_ms + wait then -- the clock was set back
     ready, stale = now_ms + wait, true
   end
-  if now_ms < noted and noted <= now_ms + day then
+  local behind = <% beforeNoted noted | now_ms %>
+  if behind and noted <= now_ms + day then
     floor = (noted + <% givenAfter %>) * 1000
-  elseif now_ms < noted or now_ms >= noted + <% noteEvery %> then
+  elseif behind or now_ms >= noted + <% noteEvery %> then
     noted, stale = now_ms, true
   end
   if stale then
     stale = <% epoch incarnation | ready | longest | older | turn | noted %>
   end
-  grace, past = math.max(0, ready - now_ms), ready * 1000 - 1
+  grace, past = math.max(0, <% graceLeft ready | now_ms %>), <% graceMark ready %>
 end
 
 -- note writes the epoch that look found stale. The epoch outlasts every lease of it.

@@ -195,20 +195,15 @@ func TestAClockThatIsSetBackForgetsNoTTL(t *testing.T) {
 	})
 }
 
+// rightsOfTheBlind leave out the right to read a server's history, alone or in a Cluster.
+var rightsOfTheBlind = strings.ReplaceAll(documentedRights+rightsInCluster, "+info|replication +info|server +info|memory", "")
+
 // Where the server hides its history, locks do without the guard, and say so.
 func TestAServerThatHidesItsHistoryIsNotGuarded(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
-	sv.Do(t, append([]string{"ACL", "SETUSER", "blind", "on", ">secret", "resetkeys", "resetchannels", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*", "-@all"},
-		sv.known(t, strings.Fields(strings.ReplaceAll(documentedRights, "+info|replication +info|server +info|memory", "")))...)...)
-	option := sv.Option
-	option.Username, option.Password = "blind", "secret"
 	var written kit.Journal
-	st, err := Open(option, WithPrefix(sv.prefix), WithLogger(written.Logger(slog.LevelWarn)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
+	st := sv.as(t, "blind", rightsOfTheBlind).newStore(t, WithLogger(written.Logger(slog.LevelWarn)))
 	a, b := join(t, st), join(t, st)
 	a.Hold("key", "a")
 	b.waitForMessage("key", "b")
@@ -220,25 +215,11 @@ func TestAServerThatHidesItsHistoryIsNotGuarded(t *testing.T) {
 	}
 }
 
-// blindUser makes a user on all nodes who may not read their history, and returns a
-// store of that user.
-func (sv *server) blindUser(t *testing.T, nodes []*server) *Store {
-	t.Helper()
-	rights := strings.ReplaceAll(documentedRights+" +cluster|slots +cluster|shards +asking +spublish +ssubscribe", "+info|replication +info|server +info|memory", "")
-	for _, node := range nodes {
-		node.Do(t, append([]string{"ACL", "SETUSER", "blind", "on", ">secret", "resetkeys", "resetchannels", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*", "-@all"},
-			node.known(t, strings.Fields(rights))...)...)
-	}
-	user := *sv
-	user.Option.Username, user.Option.Password = "blind", "secret"
-	return user.newStore(t)
-}
-
 // Rights may change, so that a store that had to do without the guard looks again.
 func TestTheGuardComesBackWhenHistoryIsShown(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
-	st := sv.blindUser(t, []*server{sv})
+	st := sv.as(t, "blind", rightsOfTheBlind).newStore(t)
 	c := join(t, st)
 	batch := []store.AcquireRequest{redistest.Attempt("key", "a"), redistest.Attempt("key", "rival")}
 	if got := c.session.Acquire(t.Context(), batch); got[0].Status != store.Granted || got[1].Status != store.Held {
@@ -264,7 +245,7 @@ func TestTheGuardIsOffOnlyWhereHistoryIsHidden(t *testing.T) {
 	t.Parallel()
 	sv, nodes := ownCluster(t)
 	sv.acquaint(t, long)
-	st := sv.blindUser(t, nodes)
+	st := sv.as(t, "blind", rightsOfTheBlind, nodes...).newStore(t)
 	for _, node := range nodes[1:] {
 		node.Do(t, "ACL", "SETUSER", "blind", "+info")
 	}
@@ -301,13 +282,4 @@ func TestADamagedEpochIsReported(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestFailoverGraceIsChecked(t *testing.T) {
-	t.Parallel()
-	for _, bad := range []time.Duration{-1, 0, time.Millisecond, 25 * time.Hour} {
-		if _, err := newSettings([]Option{WithFailoverGrace(bad)}); !errors.Is(err, store.ErrInvalidOption) {
-			t.Errorf("WithFailoverGrace(%v): got %v, want ErrInvalidOption", bad, err)
-		}
-	}
 }

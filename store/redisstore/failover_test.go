@@ -97,15 +97,7 @@ func (p *pair) failOver(t *testing.T) {
 // are there, and so is the epoch. The grace is as long as the longest TTL of any client.
 func (p *pair) locks(t *testing.T, ttl time.Duration, opts ...Option) *asynclock.Client {
 	t.Helper()
-	c, err := asynclock.New(p.sv.newStore(t, opts...), asynclock.WithTTL(ttl))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = c.Close(ctx) // leases are left on purpose
-	})
+	c := newClient(t, p.sv.newStore(t, opts...), asynclock.WithTTL(ttl))
 	if err := c.WithLock(t.Context(), "key", func(context.Context, *asynclock.Lease) error { return nil }); err != nil {
 		t.Fatal(err)
 	}

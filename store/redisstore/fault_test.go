@@ -51,17 +51,13 @@ func TestAServerThatForgotTheScripts(t *testing.T) {
 	sv.Do(t, "SCRIPT", "FLUSH")
 	c.Hold("one", "a")
 	sv.Do(t, "SCRIPT", "FLUSH")
-	if !c.release(store.ReleaseRequest{Key: "one", Owner: "a"}).WasHeld {
-		t.Error("Release: got WasHeld false, want true")
-	}
+	c.releaseHeld(store.ReleaseRequest{Key: "one", Owner: "a"})
 	sv.Do(t, "SCRIPT", "FLUSH")
 	if info := c.Inspect("key1"); !info.Held {
 		t.Errorf("Inspect: got %+v, want it held", info)
 	}
 	sv.Do(t, "SCRIPT", "FLUSH")
-	if held, err := c.session.Force(t.Context(), "key1", 0); !held || err != nil {
-		t.Errorf("Force: got %v, %v; want true", held, err)
-	}
+	c.force("key1")
 }
 
 // calls is how often the server ran a command that was sent to it.
@@ -139,18 +135,9 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	sv.acquaint(t, long)
-	rights := strings.Fields("on >secret resetkeys resetchannels ~" + sv.prefix + ":{* -@all " + documentedRights + " -publish -subscribe -pubsub")
-	sv.Do(t, append([]string{"ACL", "SETUSER", "mute"}, rights...)...)
-	sv.Do(t, append([]string{"ACL", "SETUSER", "deaf"}, append(rights, "+publish", "+pubsub", "+subscribe")...)...)
-	for _, user := range []string{"mute", "deaf"} {
-		option := sv.Option
-		option.Username, option.Password = user, "secret"
+	for user, without := range map[string]string{"mute": " resetchannels -publish -subscribe -pubsub", "deaf": " resetchannels"} {
 		var written kit.Journal
-		st, err := Open(option, WithPrefix(sv.prefix), WithLogger(written.Logger(slog.LevelInfo)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(st.Close)
+		st := sv.as(t, user, documentedRights+without).newStore(t, WithLogger(written.Logger(slog.LevelInfo)))
 		a, b := join(t, st), join(t, st)
 		q := redistest.Request("key-"+user, "a")
 		q.NotifyQueued = true
@@ -195,15 +182,7 @@ func TestUnknownReceiversAreNotNone(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	sv.acquaint(t, long)
-	sv.Do(t, append([]string{"ACL", "SETUSER", "incurious", "on", ">secret", "~" + sv.prefix + ":{*", "resetchannels", "&" + sv.prefix + ":*", "-@all"},
-		strings.Fields(strings.ReplaceAll(documentedRights, "+pubsub|numsub", ""))...)...)
-	option := sv.Option
-	option.Username, option.Password = "incurious", "secret"
-	st, err := Open(option, WithPrefix(sv.prefix))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
+	st := sv.as(t, "incurious", strings.ReplaceAll(documentedRights, "+pubsub|numsub", "")).newStore(t)
 	a, b := join(t, st), join(t, st)
 	token := a.Hold("key", "a").Token
 	b.Wait("key", "b")
@@ -222,14 +201,7 @@ const documentedRights = "+evalsha +eval +hello +ping +get +set +exists +del +un
 func TestTheDocumentedRightsSuffice(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
-	sv.Do(t, append([]string{"ACL", "SETUSER", "locker", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
-		strings.Fields(documentedRights+" +scan")...)...)
-	option := sv.Option
-	option.Username, option.Password = "locker", "secret"
-	sv.Do(t, "ACL", "LOG", "RESET")
-	user := onServer(t, option)
-	user.prefix = sv.prefix
-	c := join(t, user.store(t))
+	c := join(t, sv.as(t, "locker", documentedRights+rightsToList).store(t))
 	c.Hold("key", "a")
 	c.Wait("key", "b")
 	c.Wait("key", "c")
@@ -254,50 +226,18 @@ func TestTheDocumentedRightsSuffice(t *testing.T) {
 	sv.nothingDenied(t)
 }
 
-// Who only looks needs fewer rights, which docs/security.md lists.
-func TestTheDocumentedRightsOfReadersSuffice(t *testing.T) {
-	t.Parallel()
-	sv := ownServer(t)
-	sv.Do(t, append([]string{"ACL", "SETUSER", "reader", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*"},
-		strings.Fields("+evalsha +eval +hello +ping +scan +time +get +pttl +zcard +zcount +zrange +zscore +hmget")...)...)
-	crowd{share: store.Share{Mode: store.Permits, Limit: 9}, members: 5, dead: 1, limits: 3, waiters: 3}.make(t, sv, "permits")
-	option := sv.Option
-	option.Username, option.Password = "reader", "secret"
-	user := onServer(t, option)
-	user.prefix = sv.prefix
-	c := join(t, user.newStore(t))
-	if info := c.Inspect("permits"); info.Used != 4 || info.Waiters != 3 {
-		t.Errorf("Inspect: got %+v, want 4 permits out, and 3 who wait", info)
-	}
-	if all := list(t, c, ""); len(all) != 1 {
-		t.Errorf("List: got %v, want the key", all)
-	}
-	if _, err := c.session.ReadNote(t.Context(), "permits"); err != nil {
-		t.Errorf("ReadNote: got %v, want no error", err)
-	}
-}
-
 // With the rights to ask at each connection what docs/security.md lists, the server denies nothing
 // at all.
 func TestNothingIsDeniedWhereAConnectionMayAsk(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
-	rights := strings.Fields(documentedRights + " +cluster|slots +cluster|shards")
+	rights := documentedRights + " +cluster|slots +cluster|shards"
 	// Redis 7.0 does not know it, so it refuses the right and logs nothing. Redis 6.2 knows
 	// no subcommands: it takes a right to any, and logs what it denies.
 	if sv.has(t, "client|setinfo") || !sv.has(t, "client|id") {
-		rights = append(rights, "+client|setinfo")
+		rights += " +client|setinfo"
 	}
-	sv.Do(t, append([]string{"ACL", "SETUSER", "locker", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"}, rights...)...)
-	option := sv.Option
-	option.Username, option.Password = "locker", "secret"
-	sv.Do(t, "ACL", "LOG", "RESET")
-	st, err := Open(option, WithPrefix(sv.prefix), WithoutFailoverGrace(), WithoutLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
-	join(t, st).Hold("key", "a")
+	join(t, sv.as(t, "locker", rights).newStore(t, WithoutFailoverGrace())).Hold("key", "a")
 	if got := sv.Do(t, "ACL", "LOG"); got != "[]" {
 		t.Errorf("ACL LOG: got %s, want it empty", got)
 	}
@@ -307,8 +247,9 @@ func TestNothingIsDeniedWhereAConnectionMayAsk(t *testing.T) {
 func (sv *server) known(t *testing.T, rights []string) []string {
 	t.Helper()
 	return slices.DeleteFunc(rights, func(right string) bool {
-		command, _, _ := strings.Cut(strings.TrimPrefix(right, "+"), "|")
-		return !sv.has(t, command)
+		command, given := strings.CutPrefix(right, "+")
+		command, _, _ = strings.Cut(command, "|")
+		return given && command != "@all" && !sv.has(t, command)
 	})
 }
 
@@ -335,13 +276,10 @@ func (sv *server) nothingDenied(t *testing.T) {
 func TestAUserWithoutRightsIsDenied(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
-	sv.Do(t, strings.Fields("ACL SETUSER elsewhere on >secret ~other:* &* +@all")...)
-	sv.Do(t, strings.Fields("ACL SETUSER scriptless on >secret ~* &* +@all -evalsha -eval")...)
-	sv.Do(t, strings.Fields("ACL SETUSER readonly on >secret ~* &* +@all -set")...)
-	for _, user := range []string{"elsewhere", "scriptless", "readonly"} {
-		option := sv.Option
-		option.Username, option.Password = user, "secret"
-		c := join(t, onServer(t, option).newStore(t))
+	for user, rights := range map[string]string{
+		"elsewhere": "resetkeys ~other:* +@all", "scriptless": "+@all -evalsha -eval", "readonly": "+@all -set",
+	} {
+		c := join(t, sv.as(t, user, rights).newStore(t))
 		if got := c.Acquire(redistest.Request("key", "a")).Err; !errors.Is(got, store.ErrDenied) {
 			t.Errorf("%s: Acquire: got %v, want ErrDenied", user, got)
 		}
@@ -362,12 +300,7 @@ func TestWhatMayNotBeReadIsDenied(t *testing.T) {
 		"hlen":  {"Acquire", "Release", "Force"},
 		"hmget": {"Inspect"},
 	} {
-		sv.Do(t, append(strings.Fields("ACL SETUSER partly on >secret ~* &* +@all"), "-"+command)...)
-		option := sv.Option
-		option.Username, option.Password = "partly", "secret"
-		user := onServer(t, option)
-		user.prefix = sv.prefix
-		s := join(t, user.store(t)).session
+		s := join(t, sv.as(t, "all-but-"+command, "+@all -"+command).store(t)).session
 		errs := map[string]error{
 			// One that waits takes a shortcut, which does without some of these rights.
 			"Acquire": s.Acquire(t.Context(), []store.AcquireRequest{redistest.Attempt("key", "x")})[0].Err,
@@ -401,9 +334,7 @@ func TestAReplicaIsUnreachable(t *testing.T) {
 		}
 	}
 	sv.Do(t, "REPLICAOF", "NO", "ONE")
-	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
-		t.Error("Release: got WasHeld false, want true")
-	}
+	c.releaseHeld(store.ReleaseRequest{Key: "key", Owner: "a"})
 }
 
 func TestAServerThatDiesAndComesBack(t *testing.T) {
@@ -425,25 +356,6 @@ func TestAServerThatDiesAndComesBack(t *testing.T) {
 	c.Wait("key", "d")
 	c.release(store.ReleaseRequest{Key: "key", Owner: "c"})
 	kit.Eventually(t, "the waiter is granted the key", func() bool { return c.Acquire(redistest.Request("key", "d")).Status == store.Granted })
-}
-
-// A request whose answer is late ends with its context and is simply repeated.
-func TestAServerThatHangs(t *testing.T) {
-	t.Parallel()
-	sv := ownServer(t)
-	c := join(t, sv.store(t))
-	c.Hold("warm", "a")
-	sv.Do(t, "CLIENT", "PAUSE", "60000", "WRITE") // until it is told otherwise
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if got := c.session.Acquire(ctx, []store.AcquireRequest{redistest.Request("key", "a")})[0].Err; !errors.Is(got, context.DeadlineExceeded) {
-		t.Errorf("Acquire: got %v, want DeadlineExceeded", got)
-	}
-	sv.Do(t, "CLIENT", "UNPAUSE")
-	c.Hold("key", "a")
-	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
-		t.Error("Release: got WasHeld false, want true")
-	}
 }
 
 // Messages go on when the server has cut the subscription, and what was missed

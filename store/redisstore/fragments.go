@@ -68,7 +68,7 @@ var (
 	//	kept   the latest ms until which a part is held back; 0: none is
 	//	used   how many permits are out; of readers 0
 	//	limit  the smallest number of permits that one of them counts on; of readers 0
-	//	least  how many of them count on that; of readers 0
+	//	agree  how many of them count on that; of readers 0
 	//	other  on how many larger numbers the others count; shares.lua says where these are
 	//	writer the owner that had all of the key before it became a reader; '-': none
 	group = format{
@@ -78,7 +78,7 @@ var (
 		{name: "kept", pattern: "%d+"},
 		{name: "used", pattern: "%d+"},
 		{name: "limit", pattern: "%d+"},
-		{name: "least", pattern: "%d+"},
+		{name: "agree", pattern: "%d+"},
 		{name: "other", pattern: "%d+"},
 		{name: "writer", pattern: "%S+"},
 	}
@@ -153,6 +153,13 @@ const channelParts = "([psu-])(%S*)"
 //	p  the waiter takes permits, of which three numbers follow: p2+1/5 are two, of five that there
 //	   are, and one more if it is free
 
+// What several macros have in common.
+const (
+	tokenDigits = "16"
+	maxToken    = "9e15"
+	dayMillis   = "86400000"
+)
+
 // A macro is a piece of Lua with parameters.
 type macro struct {
 	parameters []string
@@ -161,12 +168,35 @@ type macro struct {
 
 var macros = map[string]macro{
 	// The lifetime of what an idle lock leaves behind, in ms.
-	"day": {nil, "86400000"},
+	"day": {nil, dayMillis},
 
 	// How often an epoch that is used notes the clock, and how far behind the note tokens may have
 	// come before the next note; in ms.
 	"noteEvery":  {nil, "1000"},
 	"givenAfter": {nil, "3000"},
+
+	// The largest token. It is the clock of the year 2255. Doubles would soon skip numbers behind it,
+	// so a token could be given twice.
+	"maxToken": {nil, maxToken},
+
+	// Whether a text is a token, and whether digits that a pattern has found are one. All operands are
+	// comparisons: where a call returns nil before one, miniredis' Lua forgets to assign the nil to a local.
+	"token":       {[]string{"$text"}, "(#$text <= " + tokenDigits + " and string.find($text, '^%d+$') ~= nil and $text + 0 <= " + maxToken + ")"},
+	"tokenDigits": {[]string{"$digits"}, "(#$digits <= " + tokenDigits + " and $digits + 0 <= " + maxToken + ")"},
+
+	// Whether the server of this INFO has the history with this id.
+	"hasHistory": {[]string{"$info", "$id"}, "(string.find($info, 'master_replid:' .. $id, 1, true) ~= nil)"},
+
+	// For how long the grace of an epoch still lasts, in ms; 0 or less: it is over.
+	"graceLeft": {[]string{"$ready", "$ms"}, "($ready - $ms)"},
+
+	// At least each token from before the end of that grace, and at most each later token.
+	"graceMark": {[]string{"$ready"}, "($ready * 1000 - 1)"},
+
+	// The period of an epoch. If the clock was set back, the time is before the period, or before what was noted.
+	"periodOver":   {[]string{"$turn", "$ms"}, "($ms >= $turn + 0)"},
+	"beforePeriod": {[]string{"$turn", "$ms"}, "($turn - " + dayMillis + " > $ms)"},
+	"beforeNoted":  {[]string{"$noted", "$ms"}, "($ms < $noted + 0)"},
 
 	// A vacancy is the value of a lock's first key while nobody holds the key: the last token. Redis
 	// keeps a value of digits alone as a number, which takes 48 bytes less than a text.
@@ -229,7 +259,7 @@ func expand(source string) (string, error) {
 //	include FILE
 //	record TOKEN | OWNER | CHANNEL | FLAGS | HOLDER    an expression: that record
 //	entry DEADLINE | CHANNEL | TTL | FLAGS | HOLDER    an expression: that entry
-//	group KIND | TOKEN | SHOWN | KEPT | USED | LIMIT | LEAST | OTHER | WRITER  an expression: that group, mostly of numbers
+//	group KIND | TOKEN | SHOWN | KEPT | USED | LIMIT | AGREE | OTHER | WRITER  an expression: that group, mostly of numbers
 //	member CHANNEL | FLAGS | WEIGHT | LIMIT | TOKEN | HOLDER  an expression: that member
 //	note TOKEN | SEQ | DATA                            an expression: that note
 //	epoch ID | READY | LONGEST | OLDER | TURN | NOTED  an expression: that epoch, of numbers

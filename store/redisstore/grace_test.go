@@ -96,9 +96,7 @@ func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
 		if got := a.release(store.ReleaseRequest{Key: "answer was lost", Owner: "a", Requeue: &requeue}); got.Requeue.Status != store.Waiting {
 			t.Errorf("queue again: got %+v, want it to wait", got.Requeue)
 		}
-		if held, err := a.session.Force(t.Context(), "forced", 0); err != nil || !held {
-			t.Errorf("Force: got %v, %v, want true", held, err)
-		}
+		a.force("forced")
 		a.Heard(store.EventForced, "a")
 		for _, key := range []string{"held", "left", "forced", "answer was lost", "free", "released first"} {
 			if info := b.Inspect(key); info.Held || info.Waiters != 1 {
@@ -217,9 +215,7 @@ func TestAServerThatWritesBeforeItAnswersNeedsNoGrace(t *testing.T) {
 	if got.Status != store.Held || got.HolderToken != held {
 		t.Errorf("a held key: got %+v, want it held with the token %d", got, held)
 	}
-	if err := c.renew(store.RenewRequest{Key: "held", Owner: "a", TTL: long, Token: held}).Err; err != nil {
-		t.Errorf("Renew: got %v, want none", err)
-	}
+	c.wantRenewal(store.RenewRequest{Key: "held", Owner: "a", TTL: long, Token: held}, nil)
 	if token := c.Hold("given back", "b").Token; token <= last {
 		t.Errorf("token: got %d, want more than %d", token, last)
 	}
@@ -233,16 +229,12 @@ func TestForceInTheGraceIsNotUndone(t *testing.T) {
 		token := c.Hold("key", "a").Token
 		sv.setEpoch(t, "key", 0, millis(time.Hour), 0, sv.clock(t)/1000+millis(time.Hour))
 		promote()
-		if held, err := c.session.Force(t.Context(), "key", 0); err != nil || !held {
-			t.Fatalf("Force: got %v, %v, want true", held, err)
-		}
+		c.force("key")
 		c.release(store.ReleaseRequest{Key: "key", Owner: "another", Uncertain: true})
 		if ttl := sv.Number(t, "PTTL", sv.redisKey("key", 'x')); ttl < millis(59*time.Minute) {
 			t.Errorf("the old holder is remembered as gone for %d ms, want the grace, an hour", ttl)
 		}
-		if got := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; !errors.Is(got, store.ErrExpired) {
-			t.Errorf("Renew: got %v, want ErrExpired", got)
-		}
+		c.wantRenewal(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}, store.ErrExpired)
 		if info := c.Inspect("key"); info.Held {
 			t.Errorf("got %+v, want nobody to hold it", info)
 		}

@@ -23,7 +23,7 @@ local ms = math.floor(now / 1000)
 
 -- left subtracts those from a group of permits whose time is over: 250 of them, and if more have died, the
 -- rest still has what it had. It returns how many permits are out, and the smallest limit of who is left.
-local function left(used, limit, least, other)
+local function left(used, limit, agree, other)
   local dead = {} -- how many count on each limit
   local over = redis.call('ZRANGE', KEYS[4], '-inf', string.format('%.0f', ms), 'BYSCORE', 'LIMIT', 0, 250)
   for _, entry in ipairs(over[1] and redis.call('HMGET', KEYS[5], unpack(over)) or {}) do
@@ -32,7 +32,7 @@ local function left(used, limit, least, other)
       used, dead[most] = used - weight, (dead[most] or 0) + 1
     end
   end
-  local smallest = {string.format('%.0f', limit), least}
+  local smallest = {string.format('%.0f', limit), agree}
   local larger = string.sub(KEYS[1], 1, -2) .. 'c' -- see shares.lua
   for i = 0, other - 1 do
     if smallest[2] > (dead[smallest[1]] or 0) then
@@ -47,8 +47,8 @@ end
 -- sharing describes the group of this value, without those whose time is over. It returns an
 -- answer if that is impossible.
 local function sharing(value)
-  local kind, _, shown, _, used, limit, least, other = string.match(value, <% pattern group %>)
-  if not kind or #shown > 16 or tonumber(shown) > 9e15 then
+  local kind, _, shown, _, used, limit, agree, other = string.match(value, <% pattern group %>)
+  if not (kind and <% tokenDigits shown %>) then
     return {-1, KEYS[1]}
   end
   local described = math.max(1, tonumber(ARGV[2]))
@@ -65,7 +65,7 @@ local function sharing(value)
   end
   for i, entry in ipairs(entries) do
     local weight, token, holder = string.match(entry or '', <% pattern member | weight token holder %>)
-    if not weight or #weight > 7 or #token > 16 or tonumber(token) > 9e15 then
+    if not (weight and #weight <= 7 and <% tokenDigits token %>) then
       return {-1, KEYS[5]}
     end
     reply[4] = holder
@@ -80,7 +80,7 @@ local function sharing(value)
   reply[1], reply[2], reply[3] = 1, tonumber(shown), tonumber(redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2]) - ms
   reply[7] = kind == '=r' and 1 or 2
   if kind == '=p' then
-    reply[8], reply[9] = left(tonumber(used), tonumber(limit), tonumber(least), tonumber(other))
+    reply[8], reply[9] = left(tonumber(used), tonumber(limit), tonumber(agree), tonumber(other))
   end
   if alive > 1 then
     reply[4] = alive .. (kind == '=r' and ' readers' or ' holders of ' .. reply[8] .. ' permits')
@@ -102,7 +102,7 @@ if value then
     end
     vacant, token = true, '0'
   end
-  if not token or #token > 16 or tonumber(token) > 9e15 then
+  if not (token and <% tokenDigits token %>) then
     return {-1, KEYS[1]}
   end
   if not vacant then

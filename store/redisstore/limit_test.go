@@ -88,26 +88,6 @@ func TestAMutexNamesNoLimit(t *testing.T) {
 	}
 }
 
-// While somebody has all of the key, a waiter above the limit holds nobody up. It leaves when the key is
-// given back.
-func TestAWaiterAboveTheLimitLeavesBehindAWriter(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		st := sv.store(t)
-		a, b := join(t, st), join(t, st)
-		writer := a.Hold("key", "writer")
-		b.Want(permits("key", "large", 4, 5), store.Waiting)
-		a.Wait("key", "next")
-		b.setLimit(t, "key", 3)
-		if info := a.Inspect("key"); info.Waiters != 2 || info.StoredLimit != 3 || info.Limit != 0 {
-			t.Errorf("Inspect: got %+v, want two who wait, and a stored limit of 3", info)
-		}
-		a.release(store.ReleaseRequest{Key: "key", Owner: "writer", Token: writer.Token})
-		a.Heard(store.EventGrant, "next")
-		b.Heard(store.EventWake, "large")
-		b.Want(permits("key", "large", 4, 5), store.TooMuch)
-	})
-}
-
 func TestALimitOfNoKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	c := join(t, onMiniredis(t).store(t))

@@ -31,19 +31,14 @@ local last -- the largest token or ticket known
 local size -- of the queue
 local withdrawn -- how many withdrawn owners are remembered
 
--- text prints a whole number with all its digits. tostring keeps only 14.
+-- text prints a number with all its digits. tostring keeps only 14.
 local function text(number)
   return string.format('%.0f', number)
 end
 
--- whole reads a token. It returns nil if the digits are no token. A number from after
--- the year 2255 is no token. Doubles would soon skip numbers there, so a token could
--- be given twice.
-local function whole(digits)
-  local number = #digits <= 16 and string.find(digits, '^%d+$') and tonumber(digits)
-  if number and number <= 9e15 then
-    return number
-  end
+-- read_token returns nil if the text is no token.
+local function read_token(text)
+  return <% token text %> and tonumber(text) or nil
 end
 
 -- read runs a command that fails on a key of a wrong type, and returns that error. A
@@ -83,7 +78,7 @@ local function load()
       return lock
     end
     local token, owner, channel, flags, holder = string.match(value, <% pattern record %>)
-    token = whole(token or <% vacant value %> or '')
+    token = read_token(token or <% vacant value %> or '')
     if owner and token then
       record = {token = token, owner = owner, channel = channel, flags = flags, holder = holder}
     elseif string.sub(value, 1, 1) == '=' then
@@ -96,7 +91,7 @@ local function load()
   end
 
   value = read('GET', counter)
-  stored = not value and 0 or (type(value) == 'string' and whole(value))
+  stored = not value and 0 or (type(value) == 'string' and read_token(value))
   if not stored then
     return counter
   end

@@ -35,9 +35,7 @@ func TestAServerOutOfMemoryGrantsNothingAndReleases(t *testing.T) {
 		t.Errorf("refused acquires changed %q to %q", before, after)
 	}
 	b.heardNothing(sv)
-	if got := a.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: 2 * long}).Err; got != nil {
-		t.Errorf("Renew: got %v, want no error", got)
-	}
+	a.wantRenewal(store.RenewRequest{Key: "key", Owner: "a", TTL: 2 * long}, nil)
 	for key, token := range map[string]int64{"alone": alone, "alone, and handed on inside the client": inside + 1, "alone, once queued for": queued} {
 		if !a.release(store.ReleaseRequest{Key: key, Owner: "a", Token: token}).WasHeld {
 			t.Errorf("Release of %q: got WasHeld false, want true", key)
@@ -107,15 +105,11 @@ func TestAServerOutOfMemoryKeepsKeysBack(t *testing.T) {
 	c := join(t, sv.store(t))
 	token := c.Hold("key", "a").Token
 	sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
-	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: token + 1, HoldBack: 2 * long}).WasHeld {
-		t.Error("Release: got WasHeld false, want true")
-	}
+	c.releaseHeld(store.ReleaseRequest{Key: "key", Owner: "a", Token: token + 1, HoldBack: 2 * long})
 	if left := sv.pttl(t, "key", 'l'); left <= long {
 		t.Errorf("TTL of the key kept back: got %v, want %v", left, 2*long)
 	}
-	if got := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err; !errors.Is(got, store.ErrExpired) {
-		t.Errorf("Renew of what was released: got %v, want ErrExpired", got)
-	}
+	c.wantRenewal(store.RenewRequest{Key: "key", Owner: "a", TTL: long}, store.ErrExpired) // what was released
 	if got := sv.Number(t, "GET", sv.redisKey("key", 'f')); got != token+1 {
 		t.Errorf("counter: got %d, want %d as used", got, token+1)
 	}

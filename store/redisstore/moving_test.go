@@ -16,6 +16,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -55,12 +56,26 @@ func movingCalls() map[string]movingKey {
 	}
 	requeue := func(q *store.ReleaseRequest) { q.Requeue = request(q.Key, "again") }
 	uncertain := func(q *store.ReleaseRequest) { q.Uncertain = true }
-	force := func(st *Store, key string) (c call) {
-		c.script = forceScript
-		c.allKeys(st.settings.prefix, key, false)
-		c.number(0)
-		c.guard(st.guard(key))
-		return c
+	forced := func(shared bool) func(*Store, string) call {
+		return func(st *Store, key string) (c call) {
+			c.script = forceScript
+			c.allKeys(st.settings.prefix, key, shared)
+			c.number(0)
+			c.guard(st.guard(key))
+			return c
+		}
+	}
+	limited := func(limit int32) func(*Store, string) call {
+		return func(st *Store, key string) (c call) {
+			c.setLimit(st.settings.prefix, key, limit, st.guard(key))
+			return c
+		}
+	}
+	inspected := func(shared bool) func(*Store, string) call {
+		return func(st *Store, key string) (c call) {
+			c.inspect(st.settings.prefix, key, page{shown: shown}, shared)
+			return c
+		}
 	}
 	alive, dead := []string{ever}, []string{never, never}
 	share := store.Share{Mode: store.Shared}
@@ -72,13 +87,6 @@ func movingCalls() map[string]movingKey {
 			return c
 		}
 	}
-	forceShares := func(st *Store, key string) (c call) {
-		c.script = forceScript
-		c.allKeys(st.settings.prefix, key, true)
-		c.number(0)
-		c.guard(st.guard(key))
-		return c
-	}
 	return map[string]movingKey{
 		"a share, acquired": {waiters: alive, shared: true, calls: func(st *Store, key string) (c call) {
 			q := request(key, "new")
@@ -88,23 +96,14 @@ func movingCalls() map[string]movingKey {
 		}},
 		"a share, released":             {waiters: alive, shared: true, calls: releaseShares(func(*store.ReleaseRequest) {})},
 		"a share, released, and queued": {waiters: dead, shared: true, calls: releaseShares(requeue)},
-		"a share, forced":               {waiters: alive, shared: true, calls: forceShares},
+		"a share, forced":               {waiters: alive, shared: true, calls: forced(true)},
 		"a share, renewed": {waiters: alive, shared: true, calls: func(st *Store, key string) (c call) {
 			c.renew(st.settings, []store.RenewRequest{{Key: key, Owner: "a", TTL: 2 * long, Share: share}}, []int{0}, renewShare)
 			return c
 		}},
-		"a share, its limit set": {waiters: alive, shared: true, calls: func(st *Store, key string) (c call) {
-			c.setLimit(st.settings.prefix, key, 1, st.guard(key))
-			return c
-		}},
-		"a share, its limit forgotten": {waiters: dead, shared: true, calls: func(st *Store, key string) (c call) {
-			c.setLimit(st.settings.prefix, key, 0, st.guard(key))
-			return c
-		}},
-		"a share, inspected": {waiters: alive, shared: true, calls: func(st *Store, key string) (c call) {
-			c.inspect(st.settings.prefix, key, page{shown: shown}, true)
-			return c
-		}},
+		"a share, its limit set":            {waiters: alive, shared: true, calls: limited(1)},
+		"a share, its limit forgotten":      {waiters: dead, shared: true, calls: limited(0)},
+		"a share, inspected":                {waiters: alive, shared: true, calls: inspected(true)},
 		"acquire, waits behind others":      {waiters: alive, calls: acquire(func(*store.AcquireRequest) {})},
 		"acquire, has the key":              {waiters: alive, calls: acquire(func(q *store.AcquireRequest) { q.Owner = "a" })},
 		"acquire, does not wait":            {waiters: alive, calls: acquire(func(q *store.AcquireRequest) { q.Wait = false })},
@@ -121,8 +120,8 @@ func movingCalls() map[string]movingKey {
 			c.releaseFast(st.settings.prefix, &store.ReleaseRequest{Key: key, Owner: "a", Token: 1}, st.settings.counterTTL)
 			return c
 		}},
-		"force, the next is alive": {waiters: alive, calls: force},
-		"force, all are dead":      {waiters: dead, calls: force},
+		"force, the next is alive": {waiters: alive, calls: forced(false)},
+		"force, all are dead":      {waiters: dead, calls: forced(false)},
 		"reassert": {waiters: alive, calls: func(st *Store, key string) (c call) {
 			c.reassert(st, &store.RenewRequest{Key: key, Owner: "a", TTL: long, Token: 1}, noAddress, false)
 			return c
@@ -131,10 +130,7 @@ func movingCalls() map[string]movingKey {
 			c.renew(st.settings, []store.RenewRequest{{Key: key, Owner: "a", TTL: 2 * long, Token: 2e15}}, []int{0}, renewWhole)
 			return c
 		}},
-		"inspect": {waiters: alive, calls: func(st *Store, key string) (c call) {
-			c.inspect(st.settings.prefix, key, page{shown: shown}, false)
-			return c
-		}},
+		"inspect": {waiters: alive, calls: inspected(false)},
 	}
 }
 
@@ -158,7 +154,7 @@ func TestNoScriptStopsHalfwayWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	sv, nodes := ownCluster(t)
 	st := sv.store(t)
-	m := newMoving(t, sv, nodes)
+	m := newMoving(t, sv, nodes, "key0")
 	states := movingCalls()
 	keys := make(map[string]string) // by the case's name
 	unused := sameSlot("key0")
@@ -190,10 +186,10 @@ func TestNoScriptStopsHalfwayWhileItsSlotMoves(t *testing.T) {
 	}
 }
 
-// newMoving is for the slot of key0.
-func newMoving(t *testing.T, sv *server, nodes []*server) *moving {
+// newMoving is for the slot of a key.
+func newMoving(t *testing.T, sv *server, nodes []*server, key string) *moving {
 	t.Helper()
-	name := sv.redisKey("key0", 'l')
+	name := sv.redisKey(key, 'l')
 	from := owner(t, nodes, name)
 	m := &moving{server: sv, from: nodes[from], to: nodes[(from+1)%len(nodes)], slot: sv.Do(t, "CLUSTER", "KEYSLOT", name)}
 	m.host, m.port, _ = net.SplitHostPort(m.to.own.Addr)
@@ -291,7 +287,7 @@ func TestWhoeverWaitsGoesOnWaitingWhileTheSlotMoves(t *testing.T) {
 	t.Parallel()
 	sv, nodes := ownCluster(t)
 	st := sv.store(t)
-	m := newMoving(t, sv, nodes)
+	m := newMoving(t, sv, nodes, "key0")
 	key := sameSlot("key0")()
 	ours, theirs := newClient(t, st), newClient(t, st)
 	first, err := ours.Lock(t.Context(), key)
@@ -348,6 +344,15 @@ func TestWhoeverWaitsGoesOnWaitingWhileTheSlotMoves(t *testing.T) {
 	}
 }
 
+// end ends the move after all has moved.
+func (m *moving) end(t *testing.T) {
+	t.Helper()
+	id := m.to.Do(t, "CLUSTER", "MYID")
+	for _, node := range []*server{m.to, m.from} {
+		node.Do(t, "CLUSTER", "SETSLOT", m.slot, "NODE", id)
+	}
+}
+
 // callOff ends the move before anything has moved. Another node would begin with a grace.
 func (m *moving) callOff(t *testing.T) {
 	t.Helper()
@@ -356,16 +361,99 @@ func (m *moving) callOff(t *testing.T) {
 	}
 }
 
-func newClient(t *testing.T, st *Store) *asynclock.Client {
-	t.Helper()
-	c, err := asynclock.New(st)
-	if err != nil {
-		t.Fatal(err)
+// A server answers TRYAGAIN to a script that names a key that is there and one
+// that is not, as long as their slot is on the move; and most locks have no
+// queue.
+func TestHoldingsOfASlotThatMovesAreRenewed(t *testing.T) {
+	t.Parallel()
+	sv, nodes := ownCluster(t)
+	c := join(t, sv.store(t))
+	var renewals []store.RenewRequest
+	for i := 0; len(renewals) < 5; i++ {
+		key := "key" + strconv.Itoa(i)
+		if bucketOf(key) == bucketOf("key0") {
+			renewals = append(renewals, store.RenewRequest{Key: key, Owner: "a", TTL: 2 * long, Token: c.Hold(key, "a").Token})
+		}
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = c.Close(ctx) // a test that has failed may have left leases
-	})
-	return c
+	contended, handedOn, lost, stolen := &renewals[1], &renewals[2], &renewals[3], &renewals[4]
+	c.waitForMessage(contended.Key, "b")
+	handedOn.Token += 1e12
+	handedOn.NotifyQueued = true
+	sv.Do(t, "DEL", sv.redisKey(lost.Key, 'l'))
+	stolen.Owner = "thief"
+
+	was := map[int]error{3: store.ErrExpired, 4: store.ErrStolen}
+	renewed := func(when string, ttl time.Duration) {
+		t.Helper()
+		for i := range renewals {
+			renewals[i].TTL = ttl
+		}
+		for i, got := range c.session.Renew(t.Context(), renewals) {
+			want := was[i]
+			if !errors.Is(got.Err, want) {
+				t.Errorf("%s: Renew %d: got %v, want %v", when, i, got.Err, want)
+			}
+			if left := sv.pttl(t, renewals[i].Key, 'l'); want == nil && left <= ttl-long {
+				t.Errorf("%s: TTL %d: got %v, want %v", when, i, left, ttl)
+			}
+		}
+	}
+	m := newMoving(t, sv, nodes, "key0")
+	m.begin(t)
+	renewed("before any key has moved", 2*long)
+	if got := c.renew(renewals[0]); got.Waiters != 1 {
+		t.Errorf("with the queue out of reach: Waiters: got %d, want 1, for all that is known", got.Waiters)
+	}
+	for n, kind := range []byte("lqwf") {
+		for _, q := range renewals {
+			m.move(t, sv.redisKey(q.Key, kind))
+		}
+		renewed("after some have moved", time.Duration(3+n)*long)
+	}
+	m.move(t, sv.epoch(bucketOf("key0")))
+	m.end(t)
+
+	// The next renewal does the work that had to wait for the move. The new node can't know
+	// whether anything was lost on the way, and believes an owner that says so.
+	was[3] = nil
+	renewed("after the move", 10*long)
+	if got := c.renew(*contended); got.Waiters != 1 {
+		t.Errorf("Waiters: got %d, want 1", got.Waiters)
+	}
+	if got := sv.Number(t, "GET", sv.redisKey(handedOn.Key, 'f')); got != handedOn.Token {
+		t.Errorf("counter: got %d, want %d as used", got, handedOn.Token)
+	}
+}
+
+func TestASlotMovesUnderAWaiter(t *testing.T) {
+	t.Parallel()
+	sv, nodes := ownCluster(t)
+	st := sv.newStore(t, WithoutFailoverGrace())
+	a, b := join(t, st), join(t, st)
+	a.Hold("key", "a")
+	b.Wait("key", "b")
+	m := newMoving(t, sv, nodes, "key")
+	m.begin(t)
+	m.move(t, sv.redisKey("key", 'l'), sv.redisKey("key", 'f')) // half of it: the rest must not be taken for all there is
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	got := a.session.Acquire(ctx, []store.AcquireRequest{redistest.Request("key", "c")})[0]
+	cancel()
+	if got.Err == nil {
+		t.Errorf("Acquire while the slot is half moved: got %+v, want an error", got)
+	}
+	m.move(t, sv.redisKey("key", 'q'), sv.redisKey("key", 'w'))
+	m.end(t)
+
+	a.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "c"}})
+	if got := b.Wait("key", "b"); got.Rank != 0 {
+		t.Errorf("rank after the move: got %d, want 0", got.Rank)
+	}
+	if inbox := b.session.sharded[bucketOf("key")].Load(); inbox != nil { // since Redis 7
+		kit.Eventually(t, "messages come through the new node", func() bool {
+			n, err := m.to.Try("PUBSUB", "SHARDNUMSUB", inbox.channel.name)
+			return err == nil && strings.HasSuffix(n, " 1]") && b.Wait("key", "b").Recheck == 0
+		})
+	}
+	a.release(store.ReleaseRequest{Key: "key", Owner: "a"})
+	b.Heard(store.EventGrant, "b")
 }

@@ -33,7 +33,7 @@ if value then
   elseif not (<% vacant value %>) then
     return {-1, KEYS[1]}
   end
-  if token and (#token > 16 or tonumber(token) > 9e15) then
+  if token and not <% tokenDigits token %> then
     return {-1, KEYS[1]}
   end
   if token and not (kind and reply[4] == 0) then
@@ -47,7 +47,7 @@ if note then
     return foreign(note, KEYS[2])
   end
   local token, seq, data = string.match(note, <% pattern note %>)
-  if not token or #token > 16 or #seq > 16 or tonumber(token) > 9e15 or tonumber(seq) > 9e15 then
+  if not (token and <% tokenDigits token %> and <% tokenDigits seq %>) then
     return {-1, KEYS[2]}
   end
   reply[6], reply[7], reply[8] = tonumber(token), tonumber(seq), data

@@ -25,7 +25,7 @@ if not owner and <% vacant value %> then
   return -2
 elseif not owner and string.sub(value, 1, 1) == '=' then
   return -3
-elseif not owner or #shown > 16 then
+elseif not (owner and <% tokenDigits shown %>) then
   return {-1, KEYS[1]}
 elseif owner == '-' then
   return -2 -- it is held back
@@ -38,7 +38,7 @@ if before then
     return foreign(before, KEYS[2])
   end
   local token, seq = string.match(before, <% pattern note | token seq %>)
-  if not seq or #token > 16 or #seq > 16 then
+  if not (seq and <% tokenDigits token %> and <% tokenDigits seq %>) then
     return {-1, KEYS[2]}
   end
   local later = tonumber(token) - tonumber(ARGV[2])

@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/elect"
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
@@ -183,31 +182,15 @@ func TestObserversLookWherePubSubIsDenied(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	sv.acquaint(t, long)
-	rights := strings.Fields("on >secret resetkeys resetchannels ~" + sv.prefix + ":{* -@all " + documentedRights)
-	sv.Do(t, append([]string{"ACL", "SETUSER", "deaf"}, rights...)...)
-	option := sv.Option
-	option.Username, option.Password = "deaf", "secret"
 	var written kit.Journal
-	st, err := Open(option, WithPrefix(sv.prefix), WithLogger(written.Logger(slog.LevelInfo)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
-	client := func(st *Store) *asynclock.Client {
-		c, err := asynclock.New(st)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = c.Close(context.Background()) })
-		return c
-	}
+	st := sv.as(t, "deaf", documentedRights+" resetchannels").newStore(t, WithLogger(written.Logger(slog.LevelInfo)))
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	leaders, err := elect.Observe(ctx, client(st), "leader")
+	leaders, err := elect.Observe(ctx, newClient(t, st), "leader")
 	if err != nil {
 		t.Fatal(err)
 	}
-	term, err := (<-elect.Campaign(ctx, client(sv.store(t)), "leader")).Term()
+	term, err := (<-elect.Campaign(ctx, newClient(t, sv.store(t)), "leader")).Term()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestTheFirstGrantAfterAFailoverIsSoon(t *testing.T) {
 			tt.fail(p)
 			grants := map[string]<-chan time.Time{
 				"who was in the queue":   held,
-				"who came in the outage": p.wait(t, p.sv.newLocks(t, st), "free"),
+				"who came in the outage": p.wait(t, p.newLocks(t, st), "free"),
 			}
 			named := p.named(t)
 			for who, grant := range grants {
@@ -79,18 +79,9 @@ func newPromotion(t *testing.T) *promotion {
 }
 
 // newLocks opens a client whose heartbeat is as long as can be.
-func (sv *server) newLocks(t *testing.T, st *Store) *asynclock.Client {
+func (p *promotion) newLocks(t *testing.T, st *Store) *asynclock.Client {
 	t.Helper()
-	c, err := asynclock.New(st, asynclock.WithTTL(30*time.Second), asynclock.WithoutLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = c.Close(ctx) // leases are left on purpose
-	})
-	return c
+	return newClient(t, st, asynclock.WithTTL(30*time.Second), asynclock.WithoutLogger())
 }
 
 // wait begins to wait for a key, for longer than a waiter has patience. Its lease is so short that
@@ -114,7 +105,7 @@ func (p *promotion) wait(t *testing.T, c *asynclock.Client, key string) <-chan t
 func (p *promotion) queue(t *testing.T, st *Store) <-chan time.Time {
 	t.Helper()
 	p.sv.Do(t, "SET", p.sv.redisKey("held", 'l'), "1 old - - -", "PX", "60000")
-	c := p.sv.newLocks(t, st)
+	c := p.newLocks(t, st)
 	granted := p.wait(t, c, "held")
 	kit.Eventually(t, "it is in the queue", func() bool {
 		info, err := c.Inspect(t.Context(), "held")

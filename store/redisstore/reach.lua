@@ -9,16 +9,8 @@ if least > 0 and epoch and seen[epoch] ~= ttl then
   local id, ready, longest, older, turn, noted = string.match(known, <% pattern epoch %>)
   if id then
     ready, longest, older, turn = tonumber(ready), tonumber(longest), tonumber(older), tonumber(turn)
-    local reach, stale = math.max(ttl, least), true
-    if turn > ms + day then
-      longest, older, turn = reach, math.max(longest, older), ms + day
-    elseif ms >= turn then
-      longest, older, turn = reach, longest, ms + day
-    elseif reach > longest then
-      longest = reach
-    else
-      stale = false
-    end
+    local reach, stale = math.max(ttl, least), false
+    <% include period.lua %>
     if stale then
       redis.call('SET', epoch, <% epoch id | ready | longest | older | turn | noted %>, 'PX', 3 * day)
     end

@@ -7,10 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // release_fast.lua says again what release.lua does in the common cases. On any state it
@@ -123,4 +126,67 @@ func (d *differential) drawHolding(t *rapid.T) (st differentialState, owner, use
 		set(d.keys[1], "foreign")
 	}
 	return st, pick("who", "me", "stranger"), pick("used", token, strconv.Itoa(before+5), strconv.Itoa(before-5), strconv.Itoa(ahead), "0")
+}
+
+// A release that a shortcut can't do must not take it.
+func TestShortcutsAreForPlainReleases(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		for _, waiting := range []bool{false, true} {
+			key := map[bool]string{false: "alone", true: "with-a-waiter"}[waiting]
+			release := store.ReleaseRequest{Key: key, Owner: key + ".a", Token: c.Hold(key, key+".a").Token}
+			if waiting {
+				c.Wait(key, key+".b")
+			}
+			sv.Pass(time.Millisecond)
+			release.Uncertain = true
+			if !c.release(release).WasHeld {
+				t.Errorf("%s: got WasHeld false, want true", key)
+			}
+			if waiting {
+				c.Heard(store.EventGrant, key+".b")
+			}
+			c.Want(redistest.Request(key, key+".a"), store.Withdrawn) // the late copy
+
+			kept := store.ReleaseRequest{Key: key + ".kept", Owner: "a", HoldBack: long}
+			kept.Token = c.Hold(kept.Key, "a").Token
+			if waiting {
+				c.Wait(kept.Key, "b")
+			}
+			sv.Pass(time.Millisecond)
+			c.release(kept)
+			if info := c.Inspect(kept.Key); !info.Held || info.Holder != "a at home" {
+				t.Errorf("%s: got %+v, want it kept back", kept.Key, info)
+			}
+			if waiting {
+				c.Heard(store.EventWake, "b")
+			}
+			c.heardNothing(sv)
+		}
+	})
+}
+
+// A client that hands its key on among its own waiters may be ahead of the
+// server's clock: by its tokens, or because the clock went back.
+func TestTheNextTokenIsLargerThanAnyUsed(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		const ahead = 1_000_000_000 // µs
+		used := c.Hold("used", "a").Token + ahead
+		c.Wait("used", "b")
+		sv.Pass(time.Millisecond)
+		c.release(store.ReleaseRequest{Key: "used", Owner: "a", Token: used})
+		if got := c.Heard(store.EventGrant, "b").Grant.Token; got <= used {
+			t.Errorf("token after %d was used: got %d, want a larger one", used, got)
+		}
+
+		given := c.Hold("given", "a").Token + ahead
+		c.Wait("given", "b")
+		sv.Pass(time.Millisecond)
+		sv.Do(t, "SET", sv.redisKey("given", 'f'), strconv.FormatInt(given, 10))
+		c.release(store.ReleaseRequest{Key: "given", Owner: "a", Token: given - ahead})
+		if got := c.Heard(store.EventGrant, "b").Grant.Token; got <= given {
+			t.Errorf("token after %d was given: got %d, want a larger one", given, got)
+		}
+	})
 }

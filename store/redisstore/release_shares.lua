@@ -22,13 +22,13 @@
 -- else can have any.
 local value = #ARGV == 7 and ARGV[3] == '0' and ARGV[4] ~= '1' and ARGV[5] == '-' and redis.pcall('GET', KEYS[1])
 if type(value) == 'string' then
-  local kind, token, shown, kept, used, limit, least, other, writer = string.match(value, <% pattern group %>)
+  local kind, token, shown, kept, used, limit, agree, other, writer = string.match(value, <% pattern group %>)
   if kind then -- some servers' Lua prints no text as a number
-    token, shown, kept, used, limit, least, other = token + 0, shown + 0, kept + 0, used + 0, limit + 0, least + 0, other + 0
+    token, shown, kept, used, limit, agree, other = token + 0, shown + 0, kept + 0, used + 0, limit + 0, agree + 0, other + 0
   end
   local last = redis.pcall('GET', KEYS[4])
-  local common = kind and math.max(token, shown, kept, used, limit, least, other) <= 9e15 -- the group is sound
-    and (not last or type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$') and last + 0 <= 9e15)
+  local common = kind and math.max(token, shown, kept, used, limit, agree, other) <= <% maxToken %> -- the group is sound
+    and (not last or type(last) == 'string' and <% token last %>) -- and the counter, or it is idle
   local head -- the first two who wait; nil if nobody does
   if common and redis.call('EXISTS', KEYS[2], KEYS[5], KEYS[9]) ~= 0 then
     head = redis.pcall('ZRANGE', KEYS[2], '0', '1')
@@ -52,43 +52,45 @@ if type(value) == 'string' then
       if type(epoch) == 'string' and type(info) == 'string' then
         id, ready, noted = string.match(epoch, <% pattern epoch | id ready noted %>)
       end
-      common = id and string.find(info, 'master_replid:' .. id, 1, true) and ms >= ready + 0
-        and (not head or noted + 0 <= ms) -- and the clock was not set back
+      common = id -- the epoch is sound
+        and <% hasHistory info | id %> -- this server wrote it
+        and <% graceLeft ready | ms %> <= 0
+        and not (head and <% beforeNoted noted | ms %>) -- the clock was not set back
     end
     if common and (size > 1 or head) and kind == '=p' then -- see uncount in shares.lua
-      used, least = used - weight, least - 1
-      common = size == 1 or other == 0 and least > 0 -- all count on the same limit, which stays
+      used, agree = used - weight, agree - 1
+      common = size == 1 or other == 0 and agree > 0 -- all count on the same limit, which stays
     end
     if not common then
       -- The rest decides.
     elseif head then
       if size == 1 then -- the group ends, and another one begins
-        kept, used, limit, least, other, writer = 0, 0, 0, 0, 0, '-'
+        kept, used, limit, agree, other, writer = 0, 0, 0, 0, 0, '-'
       end
       local waiter = redis.pcall('HGET', KEYS[3], head[1])
-      local deadline, mode, name, ttl, flags, holder, least_wanted, extra, believed
+      local deadline, mode, name, ttl, flags, holder, needed, extra, believed
       if type(waiter) == 'string' then
         deadline, mode, name, ttl, flags, holder = string.match(waiter, <% pattern entry | deadline mode name ttl flags holder %>)
       end
       if deadline then
-        least_wanted, extra, believed = <% permits flags %>
+        needed, extra, believed = <% permits flags %>
       end
-      if least_wanted then
-        least_wanted, extra, believed = least_wanted + 0, extra + 0, believed + 0
-        limit, least = size == 1 and believed or limit, least + 1
-        extra = head[2] and 0 or math.max(0, math.min(extra, limit - used - least_wanted))
-        used = used + least_wanted + extra
+      if needed then
+        needed, extra, believed = needed + 0, extra + 0, believed + 0
+        limit, agree = size == 1 and believed or limit, agree + 1
+        extra = head[2] and 0 or math.max(0, math.min(extra, limit - used - needed))
+        used = used + needed + extra
       end
-      if least_wanted
+      if needed
         and used <= limit and believed == limit and believed <= 1000000 -- its permits are free
         and (not head[2] or used == limit) -- and nobody else's
         and deadline + 0 >= ms -- it is alive
         and #ttl <= 15 and string.find(head[1], '^%S+$') -- the entry is sound; see choose in lock.lua
-        and now > known and now <= 9e15 -- the clock is a token
+        and now > known and now <= <% maxToken %> -- the clock is a token
         and kept <= ms -- nobody has to know another time
         and (mode == 'u' or mode == '-' or <% receivers mode | name %>[2] ~= 0) then
         local text = string.format('%.0f', now)
-        local wants, granted = string.gsub(flags, '[^hw]', ''), string.format('%.0f', least_wanted + extra)
+        local wants, granted = string.gsub(flags, '[^hw]', ''), string.format('%.0f', needed + extra)
         wants = wants == '' and '-' or wants
         redis.call('ZREM', KEYS[7], ARGV[1]) -- first, because a server out of memory allows it, and then the rest
         redis.call('HDEL', KEYS[8], ARGV[1])
@@ -104,7 +106,7 @@ if type(value) == 'string' then
         redis.call('HSET', KEYS[8], head[1], <% member mode .. name | wants | granted | string.format('%.0f', believed) | text | holder %>)
         local latest = size == 1 and ms + ttl or redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2] + 0
         local left = string.format('%.0f', latest - ms + 1000) -- outlive
-        redis.call('SET', KEYS[1], <% group kind | now | now | kept | used | limit | least | other | writer %>, 'PXAT', string.format('%.0f', latest))
+        redis.call('SET', KEYS[1], <% group kind | now | now | kept | used | limit | agree | other | writer %>, 'PXAT', string.format('%.0f', latest))
         redis.call('PEXPIRE', KEYS[7], left)
         redis.call('PEXPIRE', KEYS[8], left)
         redis.call('SET', KEYS[4], text, 'PX', ARGV[6])
@@ -126,7 +128,7 @@ if type(value) == 'string' then
       redis.call('HDEL', KEYS[8], ARGV[1])
       local latest = redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2] + 0
       local left = string.format('%.0f', latest - ms + 1000) -- outlive
-      redis.call('SET', KEYS[1], <% group kind | token | shown | kept | used | limit | least | other | writer %>, 'PXAT', string.format('%.0f', latest))
+      redis.call('SET', KEYS[1], <% group kind | token | shown | kept | used | limit | agree | other | writer %>, 'PXAT', string.format('%.0f', latest))
       redis.call('PEXPIRE', KEYS[7], left)
       redis.call('PEXPIRE', KEYS[8], left)
       return 1
@@ -238,7 +240,7 @@ elseif deadline then
   if rest == '-' then
     leave(value)
   elseif rest == 'r' then
-    reply = {1, whole(string.match(value, <% pattern member | token %>)), group.shown}
+    reply = {1, read_token(string.match(value, <% pattern member | token %>)), group.shown}
   else
     reply = {1, 0, 0}
     shrink(value, deadline)

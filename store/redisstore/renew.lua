@@ -20,7 +20,7 @@
 local reply = {}
 local idle, least = tonumber(ARGV[#ARGV - 1]), tonumber(ARGV[#ARGV])
 local time = redis.call('TIME')
-local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 local day = <% day %> -- ms
 local seen = {} -- epochs that know the TTL
 for i = 1, (#ARGV - 2) / 4 do
@@ -37,7 +37,7 @@ for i = 1, (#ARGV - 2) / 4 do
     local token, owner, flags = string.match(value, <% pattern record | token owner flags %>)
     if not owner and #value <= 16 and <% vacant value %> then
       answer = -2
-    elseif not owner or #token > 16 or tonumber(token) > 9e15 then
+    elseif not (owner and <% tokenDigits token %>) then
       answer = string.sub(value, 1, 1) == '=' and -5 or -1
     elseif owner ~= mine then
       answer = owner == '-' and -2 or -3 -- nobody holds a key that is kept back
@@ -47,7 +47,7 @@ for i = 1, (#ARGV - 2) / 4 do
       local last = raise and redis.pcall('GET', counter)
       if last
         and (type(last) ~= 'string' -- the counter is of another type, or must not be read
-          or #last > 16 or not string.find(last, '^%d+$') or tonumber(last) > 9e15) then -- it is no token
+          or not <% token last %>) then
         bad = last
       else
         -- This write comes first because a server out of memory allows it, and then
@@ -61,7 +61,7 @@ for i = 1, (#ARGV - 2) / 4 do
         if raise then
           token = used
           if not last or tonumber(used) > tonumber(last) then
-            local kept = idle + math.max(0, math.ceil(used / 1000 - ms)) -- as in lock.lua
+            local kept = idle + math.max(0, math.ceil(used / 1000 - now_ms)) -- as in lock.lua
             redis.call('SET', counter, used, 'PX', string.format('%.0f', kept))
           end
         end

@@ -13,7 +13,7 @@
 local reply = {}
 local least = tonumber(ARGV[#ARGV])
 local time = redis.call('TIME')
-local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 local day = <% day %> -- ms
 local outlive = 1000 -- ms, as in shares.lua
 local seen = {} -- epochs that know the TTL
@@ -24,7 +24,7 @@ local each = #KEYS == 3 and 3 or 6 -- keys of a holding
 local function lost(members, alike)
   local latest = alike and {} or redis.call('ZRANGE', members, '-16', '-1', 'WITHSCORES')
   for i = 1, #latest, 2 do
-    if string.sub(latest[i], 1, 2) ~= '- ' and tonumber(latest[i + 1]) > ms then
+    if string.sub(latest[i], 1, 2) ~= '- ' and tonumber(latest[i + 1]) > now_ms then
       return -3
     end
   end
@@ -34,9 +34,9 @@ end
 -- rewrite renews a member of which something else changes than its time. value is the lock's and entry
 -- the member's, and both can be read. latest is until when a member holds its share.
 local function rewrite(lock, details, owner, value, entry, latest, watch, permits)
-  local kind, token, shown, kept, used, limit, least, other, writer = string.match(value, <% pattern group %>)
+  local kind, token, shown, kept, used, limit, agree, other, writer = string.match(value, <% pattern group %>)
   local channel, flags, weight, most, number, holder = string.match(entry, <% pattern member %>)
-  token, shown, kept, used, limit, least, other = tonumber(token), tonumber(shown), tonumber(kept), tonumber(used), tonumber(limit), tonumber(least), tonumber(other)
+  token, shown, kept, used, limit, agree, other = tonumber(token), tonumber(shown), tonumber(kept), tonumber(used), tonumber(limit), tonumber(agree), tonumber(other)
   if tonumber(permits) > 0 and tonumber(permits) < tonumber(weight) then
     used, weight = used - weight + permits, permits
   end
@@ -44,7 +44,7 @@ local function rewrite(lock, details, owner, value, entry, latest, watch, permit
     flags = <% addFlag flags | h %>
   end
   redis.call('HSET', details, owner, <% member channel | flags | weight | most | number | holder %>)
-  redis.call('SET', lock, <% group kind | token | shown | kept | used | limit | least | other | writer %>, 'PXAT', latest)
+  redis.call('SET', lock, <% group kind | token | shown | kept | used | limit | agree | other | writer %>, 'PXAT', latest)
 end
 
 for i = 1, (#ARGV - 2) / 5 do
@@ -72,7 +72,7 @@ for i = 1, (#ARGV - 2) / 5 do
       answer = -1
     elseif top.err or type(entry) == 'table' or type(deadline) == 'table' then
       bad = top.err and top or type(entry) == 'table' and entry or deadline
-    elseif not deadline or deadline + 0 <= ms then
+    elseif not deadline or deadline + 0 <= now_ms then
       answer = lost(members, kind == mode)
     else
       local flags, weight, holder = string.match(entry or '', <% pattern member | flags weight holder %>)
@@ -80,9 +80,9 @@ for i = 1, (#ARGV - 2) / 5 do
         bad = true
       else
         held, limit = true, kind == '=p' and smallest + 0 or 0
-        local later = math.max(deadline, ms + ttl)
+        local later = math.max(deadline, now_ms + ttl)
         local latest = math.max(top[2], later)
-        local left, ends = string.format('%.0f', latest - ms + outlive), string.format('%.0f', latest)
+        local left, ends = string.format('%.0f', latest - now_ms + outlive), string.format('%.0f', latest)
         -- This write comes first because a server out of memory allows it, and then allows the rest.
         redis.call('PEXPIRE', members, left)
         redis.call('PEXPIRE', details, left)

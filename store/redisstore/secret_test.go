@@ -27,7 +27,7 @@ var ownerID = regexp.MustCompile(`[A-Za-z0-9_-]{22}\.[0-9a-f]{2}`)
 func TestNothingShownIsSecret(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
-	user := sv.locker(t, []*server{sv}, documentedRights+rightsToList)
+	user := sv.as(t, "locker", documentedRights+rightsToList)
 	var shown kit.Journal
 	show := func(what string, value any) {
 		if _, err := fmt.Fprintf(&shown, "%s: %v %+v\n", what, value, value); err != nil {
@@ -177,18 +177,19 @@ func TestAReaderCanLookAndNothingElse(t *testing.T) {
 	c.Hold("key", "a")
 	c.Wait("key", "b")
 	before := sv.dump(t, "key")
-	sv.Do(t, append([]string{"ACL", "SETUSER", "reader", "on", ">glass", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*"},
-		readerRights(t)...)...)
-	option := sv.Option
-	option.Username, option.Password = "reader", "glass"
-	user := *sv
-	user.Option = option
-	reader := join(t, user.store(t))
+	crowd{share: store.Share{Mode: store.Permits, Limit: 9}, members: 5, dead: 1, limits: 3, waiters: 3}.make(t, sv, "permits")
+	reader := join(t, sv.as(t, "reader", "resetchannels "+strings.Join(readerRights(t), " ")).store(t))
+	if info := reader.Inspect("permits"); info.Used != 4 || info.Waiters != 3 {
+		t.Errorf("Inspect of permits: got %+v, want 4 permits out, and 3 who wait", info)
+	}
+	if _, err := reader.session.ReadNote(t.Context(), "permits"); err != nil {
+		t.Errorf("ReadNote: got %v, want no error", err)
+	}
 	if info := reader.Inspect("key"); !info.Held || info.Waiters != 1 {
 		t.Errorf("Inspect: got %+v, want the holder and the waiter", info)
 	}
-	if got := list(t, reader, ""); len(got) != 1 {
-		t.Errorf("List: got %v, want the key", got)
+	if got := list(t, reader, ""); len(got) != 2 {
+		t.Errorf("List: got %v, want both keys", got)
 	}
 	_, forced := reader.session.Force(t.Context(), "key", 0)
 	for what, err := range map[string]error{

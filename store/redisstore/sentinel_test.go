@@ -20,7 +20,7 @@ func TestSentinelsOverTLSWithAUserOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	c := servers.Config{Encryption: redistest.NewEncryption(t)}
 	sv, nodes := startSentinelSet(t, c)
-	user := sv.locker(t, nodes, documentedRights+rightsInSentinel)
+	user := sv.as(t, "locker", documentedRights+rightsInSentinel, nodes...)
 	sentinel := sv.whole.Sentinels[0]
 	for _, words := range [][]string{
 		{"ACL", "SETUSER", "watcher", "on", ">its/password", "&*", "+hello", "+ping", "+subscribe", "+sentinel|get-master-addr-by-name", "+sentinel|sentinels"},

@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"flag"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +81,24 @@ func (sv *server) newStore(t testing.TB, opts ...Option) *Store {
 	}
 	t.Cleanup(st.Close)
 	return st
+}
+
+// as makes a user on the server, or on these nodes of it, and returns the server as that user sees it. The
+// user has the keys and channels of the test, and the rights of these words, which may also take a right away.
+func (sv *server) as(t *testing.T, name, rights string, nodes ...*server) *server {
+	t.Helper()
+	password := "pa55word-of-" + name
+	if nodes == nil {
+		nodes = []*server{sv}
+	}
+	for _, node := range nodes {
+		words := []string{"ACL", "SETUSER", name, "on", ">" + password, "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"}
+		node.Do(t, append(words, node.known(t, strings.Fields(rights))...)...)
+		node.Do(t, "ACL", "LOG", "RESET")
+	}
+	user := *sv
+	user.Option.Username, user.Option.Password = name, password
+	return &user
 }
 
 // redisKey is the name of a Redis key of the lock.

@@ -116,9 +116,7 @@ func TestAGroupLastsAsLongAsItsLastMember(t *testing.T) {
 		sv.withoutShortcuts(t, "key")
 		twoReaders("the rest")
 		renewal := store.RenewRequest{Key: "key", Owner: "a", TTL: 3 * long, Share: longest.Share}
-		if err := c.renew(renewal).Err; err != nil {
-			t.Errorf("Renew: got %v, want no error", err)
-		}
+		c.wantRenewal(renewal, nil)
 		check("renewed", 3*long)
 		c.release(store.ReleaseRequest{Key: "key", Owner: "a"})
 		for _, kind := range []byte("sh") {
@@ -292,9 +290,7 @@ func TestARenewalBringsNoMemberBack(t *testing.T) {
 	c.Want(dies, store.Granted)
 	c.Want(read("key", "a"), store.Granted)
 	sv.Pass(2 * time.Second)
-	if err := c.renew(store.RenewRequest{Key: "key", Owner: "dies", TTL: long, Share: dies.Share}).Err; !errors.Is(err, store.ErrExpired) {
-		t.Errorf("Renew of a reader whose time is over: got %v, want ErrExpired", err)
-	}
+	c.wantRenewal(store.RenewRequest{Key: "key", Owner: "dies", TTL: long, Share: dies.Share}, store.ErrExpired) // a reader whose time is over
 }
 
 // A request that takes nothing itself gives the key to the share that is next.
@@ -359,9 +355,7 @@ func TestAServerOutOfMemoryAdmitsNobodyAndGoesOn(t *testing.T) {
 		t.Error("a refused request has left something behind")
 	}
 	share := store.Share{Mode: store.Permits, Weight: 1, Limit: 2}
-	if got := a.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: 2 * long, Share: store.Share{Mode: store.Permits, Weight: 2, Limit: 2}}).Err; got != nil {
-		t.Errorf("Renew: got %v, want no error", got)
-	}
+	a.wantRenewal(store.RenewRequest{Key: "key", Owner: "a", TTL: 2 * long, Share: store.Share{Mode: store.Permits, Weight: 2, Limit: 2}}, nil)
 	for _, r := range []store.ReleaseRequest{
 		{Key: "key", Owner: "a", Rest: &share},
 		{Key: "written", Owner: "a", Rest: &store.Share{Mode: store.Shared}},
@@ -389,9 +383,7 @@ func TestAServerOutOfMemoryDropsTheDead(t *testing.T) {
 	}
 	sv.Pass(1100 * time.Millisecond)
 	sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
-	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
-		t.Error("WasHeld: got false, want true")
-	}
+	c.releaseHeld(store.ReleaseRequest{Key: "key", Owner: "a"})
 	if info := c.Inspect("key"); info.Used != 2 || info.Limit != 6 {
 		t.Errorf("Inspect: got %d of %d permits, want 2 of 6", info.Used, info.Limit)
 	}
@@ -419,13 +411,9 @@ func TestNothingIsWrittenAnewOverWhatIsHeldBack(t *testing.T) {
 		c := join(t, sv.store(t))
 		c.Want(permits("key", "a", 1, 2), store.Granted)
 		c.release(store.ReleaseRequest{Key: "key", Owner: "a", HoldBack: long})
-		if err := c.renew(store.RenewRequest{Key: "key", Owner: "w", TTL: long}).Err; !errors.Is(err, store.ErrExpired) {
-			t.Errorf("Renew of a writer: got %v, want ErrExpired, as nobody holds the key", err)
-		}
+		c.wantRenewal(store.RenewRequest{Key: "key", Owner: "w", TTL: long}, store.ErrExpired) // a writer
 		c.Want(permits("key", "b", 1, 2), store.Granted)
-		if err := c.renew(store.RenewRequest{Key: "key", Owner: "w", TTL: long}).Err; !errors.Is(err, store.ErrStolen) {
-			t.Errorf("Renew of a writer beside a holder of permits: got %v, want ErrStolen", err)
-		}
+		c.wantRenewal(store.RenewRequest{Key: "key", Owner: "w", TTL: long}, store.ErrStolen) // a writer beside a holder of permits
 	})
 }
 
@@ -438,16 +426,30 @@ func TestAShareIsHeldBack(t *testing.T) {
 	c.Want(read("key", "b"), store.Granted)
 	c.release(store.ReleaseRequest{Key: "key", Owner: "a", HoldBack: 10 * time.Second})
 	c.release(store.ReleaseRequest{Key: "key", Owner: "b"})
-	if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Share: store.Share{Mode: store.Shared}}).Err; !errors.Is(err, store.ErrExpired) {
-		t.Errorf("Renew: got %v, want ErrExpired", err)
-	}
-	if err := c.renew(store.RenewRequest{Key: "key", Owner: "w", TTL: long}).Err; !errors.Is(err, store.ErrExpired) {
-		t.Errorf("Renew of a writer beside what is held back: got %v, want ErrExpired", err)
-	}
+	c.wantRenewal(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Share: store.Share{Mode: store.Shared}}, store.ErrExpired)
+	c.wantRenewal(store.RenewRequest{Key: "key", Owner: "w", TTL: long}, store.ErrExpired) // a writer beside what is held back
 	got := c.Want(redistest.Request("key", "w"), store.Waiting)
 	if got.Remaining <= 9*time.Second || got.Remaining > 10*time.Second || got.Holder != "a at home" {
 		t.Errorf("Waiting: got %+v, want a's description and 10 s", got)
 	}
 	sv.Pass(11 * time.Second)
 	c.Want(redistest.Request("key", "w"), store.Granted)
+}
+
+// A release of a share tells the script whether it is clean. One that is uncertain is not, whatever
+// the client says.
+func TestACleanReleaseOfAShareSaysSo(t *testing.T) {
+	for want, q := range map[string]store.ReleaseRequest{
+		"0":   {Key: "key", Owner: me, Token: 1},
+		"1":   {Key: "key", Owner: me, Token: 1, Uncertain: true, Clean: true},
+		clean: {Key: "key", Owner: me, Token: 1, Clean: true},
+	} {
+		var c call
+		if err := c.releaseShares("test", &q, noAddress, guard{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, args := c.words(); args[3] != want {
+			t.Errorf("%+v is sent as %q, want %q", q, args[3], want)
+		}
+	}
 }

@@ -54,19 +54,19 @@ end
 -- count_on notes that a member more, or one less, counts on so many permits.
 local function count_on(limit, by)
   if limit == group.limit then
-    group.least = group.least + by
+    group.agree = group.agree + by
   elseif limit > group.limit then
     tally(limit, by)
   else
-    if group.least > 0 then
-      tally(group.limit, group.least)
+    if group.agree > 0 then
+      tally(group.limit, group.agree)
     end
-    group.limit, group.least = limit, by
+    group.limit, group.agree = limit, by
   end
-  if group.least == 0 and group.other > 0 then
+  if group.agree == 0 and group.other > 0 then
     local next = redis.call('ZRANGE', larger, 0, 0, 'WITHSCORES')
     redis.call('ZREM', larger, next[1])
-    group.limit, group.least, group.other = tonumber(next[1]), next[2] % counts, group.other - 1
+    group.limit, group.agree, group.other = tonumber(next[1]), next[2] % counts, group.other - 1
   end
 end
 
@@ -100,7 +100,7 @@ end
 -- save writes the lock's value, and lets all end with the last member.
 local function save()
   local latest = tonumber(redis.call('ZRANGE', members, -1, -1, 'WITHSCORES')[2])
-  redis.call('SET', lock, <% group group.kind | group.token | group.shown | group.kept | group.used | group.limit | group.least | group.other | group.writer %>, 'PXAT', text(latest))
+  redis.call('SET', lock, <% group group.kind | group.token | group.shown | group.kept | group.used | group.limit | group.agree | group.other | group.writer %>, 'PXAT', text(latest))
   local left = text(latest - now_ms + outlive)
   redis.call('PEXPIRE', members, left)
   redis.call('PEXPIRE', details, left)
@@ -143,10 +143,11 @@ local function open()
   if not shared then
     return
   end
-  local kind, token, shown, kept, used, limit, least, other, writer = string.match(shared, <% pattern group %>)
-  token, shown, kept = whole(token or ''), whole(shown or ''), whole(kept or '')
-  used, limit, least, other = whole(used or ''), whole(limit or ''), whole(least or ''), whole(other or '')
-  if not (token and shown and kept and used and limit and least and other) then
+  local kind, token, shown, kept, used, limit, agree, other, writer = string.match(shared, <% pattern group %>)
+  -- No number of a group is larger than a token may be.
+  token, shown, kept = read_token(token or ''), read_token(shown or ''), read_token(kept or '')
+  used, limit, agree, other = read_token(used or ''), read_token(limit or ''), read_token(agree or ''), read_token(other or '')
+  if not (token and shown and kept and used and limit and agree and other) then
     return lock
   end
   if other > 0 and read('ZCARD', larger) ~= other then
@@ -157,7 +158,7 @@ local function open()
   end
   last = math.max(last, token, shown)
   group = {
-    kind = kind, token = token, shown = shown, kept = kept, used = used, limit = limit, least = least, other = other,
+    kind = kind, token = token, shown = shown, kept = kept, used = used, limit = limit, agree = agree, other = other,
     writer = writer, size = count,
   }
   changed = count == 0
@@ -232,7 +233,7 @@ local function found(kind, token)
     redis.call('UNLINK', members, details)
   end
   group = {
-    kind = kind, shown = token, kept = 0, used = 0, limit = kind == '=p' and most_permits or 0, least = 0, other = 0,
+    kind = kind, shown = token, kept = 0, used = 0, limit = kind == '=p' and most_permits or 0, agree = 0, other = 0,
     writer = '-', size = 0,
   }
   record, vacant = nil, nil

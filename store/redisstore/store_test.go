@@ -14,6 +14,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/storetest"
 )
 
 func TestBadOptions(t *testing.T) {
@@ -22,7 +23,11 @@ func TestBadOptions(t *testing.T) {
 	for name, option := range map[string]Option{
 		"nil option": nil, "nil logger": WithLogger(nil), "no prefix": WithPrefix(""), "braces": WithPrefix("a{b}"),
 		"colon": WithPrefix("a:b"), "star": WithPrefix("*"), "space": WithPrefix("a b"), "umlaut": WithPrefix("ä"),
-		"long prefix": WithPrefix(strings.Repeat("x", 65)),
+		"long prefix":    WithPrefix(strings.Repeat("x", 65)),
+		"no counter TTL": WithCounterTTL(0), "negative counter TTL": WithCounterTTL(-1),
+		"short counter TTL": WithCounterTTL(time.Minute - 1), "long counter TTL": WithCounterTTL(30*24*time.Hour + 1),
+		"no grace": WithFailoverGrace(0), "negative grace": WithFailoverGrace(-1),
+		"short grace": WithFailoverGrace(time.Millisecond), "long grace": WithFailoverGrace(25 * time.Hour),
 	} {
 		if st, err := Open(sv.Option, option); !errors.Is(err, store.ErrInvalidOption) || st != nil {
 			t.Errorf("Open with %s: got %v, %v; want ErrInvalidOption", name, st, err)
@@ -228,17 +233,14 @@ func TestOverRESP2(t *testing.T) {
 	})
 }
 
-func TestContextsEndCalls(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		c := join(t, sv.store(t))
-		c.Hold("warm", "a")
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if got := c.session.Acquire(ctx, []store.AcquireRequest{redistest.Request("key", "a")})[0].Err; !errors.Is(got, context.Canceled) {
-			t.Errorf("Acquire: got %v, want Canceled", got)
-		}
-		if _, err := c.session.Inspect(ctx, "key"); !errors.Is(err, context.Canceled) {
-			t.Errorf("Inspect: got %v, want Canceled", err)
-		}
-	})
+func TestAStoreThatIsOnlyDeclaredIsRefused(t *testing.T) {
+	t.Parallel()
+	storetest.Zero(t, new(Store))
+}
+
+func TestAStoreWithoutADriverIsRefused(t *testing.T) {
+	t.Parallel()
+	if _, err := NewWith(nil); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("got %v, want ErrInvalidOption", err)
+	}
 }

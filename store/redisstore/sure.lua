@@ -4,21 +4,21 @@
 local time = redis.call('TIME')
 local now, ms = time[1] * 1000000 + time[2], time[1] * 1000 + time[2] / 1000
 local sure, past, stale, id, ready, longest, older, turn, noted = ARGV[#ARGV] == '0', 0
-if not sure then -- see epoch.lua
+if not sure then
   if not info then
     epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
   end
   if type(epoch) == 'string' and type(info) == 'string' then
     id, ready, longest, older, turn, noted = string.match(epoch, <% pattern epoch %>)
     sure = id -- the epoch is sound
-      and string.find(info, 'master_replid:' .. id, 1, true) -- this server wrote it
-      and ms >= ready + 0 -- the grace is over
-      and ms < turn + 0 -- the period is not over
-      and turn - <% day %> <= math.floor(ms) -- the period has begun; the clock was not set back
-      and noted + 0 <= math.floor(ms) -- nor since it was noted
+      and <% hasHistory info | id %> -- this server wrote it
+      and <% graceLeft ready | ms %> <= 0
+      and not <% periodOver turn | ms %>
+      and not <% beforePeriod turn | ms %>
+      and not <% beforeNoted noted | ms %>
       and ARGV[3] + 0 <= longest + 0 -- the next grace would be as long as this TTL
       and ARGV[#ARGV] + 0 <= longest + 0 -- and as long as is asked for
-    past = sure and ready * 1000 - 1
+    past = sure and <% graceMark ready %>
     stale = sure and ms >= noted + <% noteEvery %> and <% epoch id | ready | longest | older | turn | math.floor(ms) %>
   end
 end

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"maps"
-	"strings"
 	"testing"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
@@ -54,7 +53,7 @@ func TestConformanceWithTheLeastRightsOverTLS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sv, nodes, rights := start(t, servers.Config{Encryption: redistest.NewEncryption(t)})
-			user := sv.locker(t, nodes, rights)
+			user := sv.as(t, "locker", rights, nodes...)
 			sv.acquaint(t, long) // once, for all the tests share a prefix
 			storetest.Run(t, func(t *testing.T) store.Store { return user.newStore(t) })
 			t.Cleanup(func() {
@@ -85,21 +84,4 @@ func TestStrangersAreRefused(t *testing.T) {
 			t.Errorf("%s: Open: got no error", name)
 		}
 	}
-}
-
-// locker makes a user with these rights on each node, and returns the server as
-// this user sees it.
-func (sv *server) locker(t *testing.T, nodes []*server, rights string) *server {
-	t.Helper()
-	const name, password = "locker", "pa55word-of-locker"
-	for _, node := range nodes {
-		node.Do(t, append([]string{"ACL", "SETUSER", name, "on", ">" + password, "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
-			node.known(t, strings.Fields(rights))...)...)
-		node.Do(t, "ACL", "LOG", "RESET")
-	}
-	option := sv.Option
-	option.Username, option.Password = name, password
-	user := *onServer(t, option)
-	user.prefix = sv.prefix
-	return &user
 }

@@ -394,3 +394,18 @@ func (p *twin) leave(t *rapid.T) {
 		p.released(t, m, m)
 	}
 }
+
+// inBubble opens a store inside a synctest bubble.
+func inBubble(t *testing.T) *Store {
+	t.Helper()
+	_, option := redistest.InBubble(t)
+	st, err := Open(option, WithoutLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		st.Close()
+		time.Sleep(time.Minute) // rueidis' last timers
+	})
+	return st
+}

@@ -346,56 +346,6 @@ func TestALateAcquireFindsNoVacancyAfterTheGrace(t *testing.T) {
 	})
 }
 
-// A vacant key is a free one to every request.
-func TestRequestsAboutAVacantKey(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		st := sv.store(t)
-		c := join(t, st)
-		for what, request := range map[string]func(key string){
-			"a withdrawal": func(key string) {
-				if c.release(store.ReleaseRequest{Key: key, Owner: "b"}).WasHeld {
-					t.Error("withdrawal: got WasHeld true, want false")
-				}
-			},
-			"a late release": func(key string) {
-				if c.releaseAgain(store.ReleaseRequest{Key: key, Owner: "a", Token: 1 << 51}).WasHeld {
-					t.Error("late release: got WasHeld true, want false")
-				}
-			},
-			"a late keeping back": func(key string) {
-				if c.releaseAgain(store.ReleaseRequest{Key: key, Owner: "a", HoldBack: long}).WasHeld {
-					t.Error("late keeping back: got WasHeld true, want false")
-				}
-			},
-			"force": func(key string) {
-				if held, err := c.session.Force(t.Context(), key, 0); held || err != nil {
-					t.Errorf("Force: got %v, %v; want false", held, err)
-				}
-			},
-			"a renewal": func(key string) {
-				if got := c.renew(store.RenewRequest{Key: key, Owner: "a", TTL: long, Token: 7}).Err; !errors.Is(got, store.ErrExpired) {
-					t.Errorf("Renew: got %v, want ErrExpired", got)
-				}
-			},
-			"a look": func(key string) {
-				if got, want := fmt.Sprint(c.Inspect(key)), fmt.Sprint(store.Info{Key: key}); got != want {
-					t.Errorf("Inspect: got %s, want %s", got, want)
-				}
-			},
-			"a list": func(string) {
-				for info, err := range c.session.List(t.Context(), "") {
-					t.Errorf("List: got %+v, %v; want nothing", info, err)
-				}
-			},
-		} {
-			left := c.leaves(what, "a")
-			request(what)
-			sv.wantLeft(t, what, vacancyOf(left), "")
-			sv.Do(t, "DEL", sv.redisKey(what, 'l')) // so that the list is empty
-		}
-	})
-}
-
 // The vacancy ends where somebody is remembered or held responsible. Then the counter has the
 // last token, and no release leaves a vacancy before the withdrawn owner is forgotten.
 func TestNoVacancyBesideAWithdrawnOwner(t *testing.T) {
@@ -444,9 +394,7 @@ func TestForceInTheGraceLeavesNoVacancy(t *testing.T) {
 		c := join(t, sv.store(t))
 		c.Hold("key", "a")
 		promote()
-		if held, err := c.session.Force(t.Context(), "key", 0); !held || err != nil {
-			t.Errorf("Force: got %v, %v; want true", held, err)
-		}
+		c.force("key")
 		if last := sv.Do(t, "GET", sv.redisKey("key", 'f')); last == "" {
 			t.Error("counter: got none, want one")
 		}
@@ -495,28 +443,6 @@ func TestAVacancyHasTheLastToken(t *testing.T) {
 			if next := c.Hold(what, "b"); next.Token != ticket+1 || next.TokensFollowClock {
 				t.Errorf("%s: next grant: got %+v, want token %d, not from the clock", what, next.Grant, ticket+1)
 			}
-		}
-	})
-}
-
-// In the grace a holder may write its holding anew in place of the vacancy.
-func TestAHoldingIsWrittenAnewInPlaceOfAVacancy(t *testing.T) {
-	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
-		c := join(t, sv.store(t))
-		left := c.leaves("key", "a") // and the server has forgotten what came after it
-		promote()
-		renewal := store.RenewRequest{Key: "key", Owner: "b", TTL: long, Token: left + 9}
-		if got := c.renew(renewal); got.Err != nil || got.Waiters != 0 {
-			t.Errorf("Renew: got %+v, want it written anew", got)
-		}
-		if info := c.Inspect("key"); !info.Held || info.Token != left+9 {
-			t.Errorf("got %+v, want it held under token %d", info, left+9)
-		}
-		if !c.releaseAgain(store.ReleaseRequest{Key: "key", Owner: "b", Token: left + 9}).WasHeld {
-			t.Error("Release: got WasHeld false, want true")
-		}
-		if got := c.Acquire(redistest.Attempt("key", "c")); !errors.Is(got.Err, store.ErrGrace) {
-			t.Errorf("Acquire in the grace: got %+v, want ErrGrace", got)
 		}
 	})
 }
