@@ -153,7 +153,7 @@ const channelParts = "([psu-])(%S*)"
 //	p  the waiter takes permits, of which three numbers follow: p2+1/5 are two, of five that there
 //	   are, and one more if it is free
 
-// What several macros have in common.
+// Several macros have these in common.
 const (
 	tokenDigits = "16"
 	maxToken    = "9e15"
