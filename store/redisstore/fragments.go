@@ -184,8 +184,8 @@ var macros = map[string]macro{
 	"token":       {[]string{"$text"}, "(#$text <= " + tokenDigits + " and string.find($text, '^%d+$') ~= nil and $text + 0 <= " + maxToken + ")"},
 	"tokenDigits": {[]string{"$digits"}, "(#$digits <= " + tokenDigits + " and $digits + 0 <= " + maxToken + ")"},
 
-	// Whether the server of this INFO has the history with this id.
-	"hasHistory": {[]string{"$info", "$id"}, "(string.find($info, 'master_replid:' .. $id, 1, true) ~= nil)"},
+	// Whether the server of this INFO has the history with this id, and not with a longer one.
+	"hasHistory": {[]string{"$info", "$id"}, "(string.find($info, 'master_replid:' .. $id .. '\\r', 1, true) ~= nil)"},
 
 	// For how long the grace of an epoch still lasts, in ms; 0 or less: it is over.
 	"graceLeft": {[]string{"$ready", "$ms"}, "($ready - $ms)"},

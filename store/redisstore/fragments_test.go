@@ -22,7 +22,7 @@ func TestFragments(t *testing.T) {
 		"<% pattern member | weight token holder %>":    "'^%S+ %S+ (%d+) %d+ (%d+) (.*)$'",
 		"<% admitted a | b | c | d | e | f %>":          "'s ' .. a .. ' ' .. b .. ' ' .. c .. ' ' .. d .. ' ' .. e .. ' ' .. f",
 		"x and not <% token t %>":                       "x and not (#t <= 16 and string.find(t, '^%d+$') ~= nil and t + 0 <= 9e15)",
-		"not <% hasHistory info | id %>":                "not (string.find(info, 'master_replid:' .. id, 1, true) ~= nil)",
+		"not <% hasHistory info | id %>":                "not (string.find(info, 'master_replid:' .. id .. '\\r', 1, true) ~= nil)",
 		"<% sharing f %>":                               "string.find(f, '[rp]')",
 		"<% pattern record | token owner %>":            "'^(%d+) (%S+) '",
 		"<% pattern epoch %>":                           "'^(%x+) (%d+) (%d+) (%d+) (%d+) (%d+)$'",
