@@ -14,7 +14,7 @@
 //   - [github.com/asynclock/asynclock-go/store/zkstore]: ZooKeeper, shared with Curator and
 //     Spring Integration's ZookeeperLockRegistry.
 //   - [github.com/asynclock/asynclock-go/store/springredis] and
-//     [github.com/asynclock/asynclock-go/store/springsql]: shared with Spring Integration's
+//     [github.com/asynclock/asynclock-go/store/sqlstore/springsql]: shared with Spring Integration's
 //     RedisLockRegistry and JdbcLockRegistry.
 //   - [github.com/asynclock/asynclock-go/store/memstore]: one process, for tests.
 //   - [github.com/asynclock/asynclock-go/asynclocktest]: a store in memory that fails as a

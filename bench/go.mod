@@ -26,8 +26,6 @@ require (
 	filippo.io/edwards25519 v1.2.0 // indirect
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
-	github.com/asynclock/asynclock-go/internal/sqlconn v0.0.0 // indirect
-	github.com/asynclock/asynclock-go/store/springsql v0.0.0
 	github.com/asynclock/asynclock-go/store/sqlstore v0.0.0
 	github.com/asynclock/asynclock-go/store/zkstore v0.0.0
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -59,10 +57,6 @@ require (
 
 replace github.com/asynclock/asynclock-go => ../
 
-replace github.com/asynclock/asynclock-go/internal/sqlconn => ../internal/sqlconn
-
 replace github.com/asynclock/asynclock-go/store/sqlstore => ../store/sqlstore
-
-replace github.com/asynclock/asynclock-go/store/springsql => ../store/springsql
 
 replace github.com/asynclock/asynclock-go/store/zkstore => ../store/zkstore

@@ -21,8 +21,8 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/redisstore"
-	"github.com/asynclock/asynclock-go/store/springsql"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
+	"github.com/asynclock/asynclock-go/store/sqlstore/springsql"
 	"github.com/asynclock/asynclock-go/store/zkstore"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
 
 // TestDeadWaitersAreForgotten: also where a key is held for days, and clients come and go

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
-	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
 
 // FuzzEvent: what an inbox is told may come from anybody.

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
 
 // TestMissingFloorIsSaid: a copy of the schema alone leaves the row out that new keys' tokens

@@ -2,16 +2,14 @@ module github.com/asynclock/asynclock-go/store/sqlstore
 
 go 1.25.0
 
-replace (
-	github.com/asynclock/asynclock-go => ../..
-	github.com/asynclock/asynclock-go/internal/sqlconn => ../../internal/sqlconn
-)
+replace github.com/asynclock/asynclock-go => ../..
 
 require (
 	github.com/asynclock/asynclock-go v0.0.0
-	github.com/asynclock/asynclock-go/internal/sqlconn v0.0.0
+	github.com/go-sql-driver/mysql v1.10.1
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/jackc/puddle/v2 v2.2.3
 	go.uber.org/goleak v1.3.0
 	pgregory.net/rapid v1.3.0
 )
@@ -19,10 +17,8 @@ require (
 require (
 	filippo.io/edwards25519 v1.2.0 // indirect
 	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
-	github.com/go-sql-driver/mysql v1.10.1 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
-	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/redis/rueidis v1.0.79 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	golang.org/x/sync v0.22.0 // indirect

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
 
 func TestGuardOfPgx(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/pubsub"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn"
 )
 
 // An inbox is a channel that nobody else knows. Its name is random, because every user of the

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
 
 func TestBadOptionsAreRefused(t *testing.T) {

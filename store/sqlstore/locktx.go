@@ -10,7 +10,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn"
 )
 
 // ErrIsolation says that a transaction does not run at READ COMMITTED.

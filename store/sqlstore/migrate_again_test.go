@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
 
 // TestRoutineMissingForAMoment: once a store is open, a routine that is missing may be

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
 
 // TestMutexLooksIntoNoOtherTable: a lock of all of a key costs what it did before keys were shared.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
 
 // TestForgottenKeysLeaveTheirTokens: a key whose row was swept goes on above its last

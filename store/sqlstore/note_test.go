@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
 
 // TestNotesWhoseTimeIsOverAreSwept: others stay, also without a row of their key's lock.

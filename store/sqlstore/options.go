@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn"
 )
 
 // Defaults.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
 
 // TestExpiredHolderThatWaitedInVainHoldsNothing: its id is in the key's row still. It joined

@@ -5,8 +5,8 @@ package sqlstore
 import (
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
 
 // TestHolderOfAFreeKey: a request without Wait for a free key that others wait for is not

@@ -5,8 +5,8 @@ package sqlstore
 import (
 	"context"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn"
 )
 
 // Release is one call for the whole batch.

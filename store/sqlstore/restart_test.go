@@ -15,11 +15,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
-	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
 
 // onKilled runs a test on a server of each kind that it may kill.

@@ -6,7 +6,7 @@ import (
 	"context"
 	"embed"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn"
 )
 
 //go:embed schema/*.sql

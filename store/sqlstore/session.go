@@ -5,9 +5,9 @@ package sqlstore
 import (
 	"context"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/pubsub"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn"
 )
 
 // A session is one client.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn"
 )
 
 // A Store is the locks of one set of tables in one database. It shares them with

@@ -5,7 +5,7 @@ package sqlstore
 import (
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
 
 func TestSuite(t *testing.T) { sqltest.Run(t, suite) }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn"
 )
 
 // tables are the store's own. Keys go by their names there, and owners as they are.

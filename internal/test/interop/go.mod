@@ -4,15 +4,12 @@ go 1.25.0
 
 replace (
 	github.com/asynclock/asynclock-go => ../../..
-	github.com/asynclock/asynclock-go/internal/sqlconn => ../../../internal/sqlconn
-	github.com/asynclock/asynclock-go/store/springsql => ../../../store/springsql
 	github.com/asynclock/asynclock-go/store/sqlstore => ../../../store/sqlstore
 	github.com/asynclock/asynclock-go/store/zkstore => ../../../store/zkstore
 )
 
 require (
 	github.com/asynclock/asynclock-go v0.0.0
-	github.com/asynclock/asynclock-go/store/springsql v0.0.0
 	github.com/asynclock/asynclock-go/store/zkstore v0.0.0
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/go-zookeeper/zk v1.0.4
@@ -24,7 +21,7 @@ require (
 
 require (
 	filippo.io/edwards25519 v1.2.0 // indirect
-	github.com/asynclock/asynclock-go/internal/sqlconn v0.0.0 // indirect
+	github.com/asynclock/asynclock-go/store/sqlstore v0.0.0
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect

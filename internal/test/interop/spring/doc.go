@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package spring has only tests: store/springredis against Spring Integration's
-// own RedisLockRegistry, and store/springsql against its JdbcLockRegistry, in
+// own RedisLockRegistry, and store/sqlstore/springsql against its JdbcLockRegistry, in
 // releases of each kind that docs/stores/spring.md speaks of: two of them every day, all
 // with ASYNCLOCK_NIGHTLY=1.
 //

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
-	"github.com/asynclock/asynclock-go/store/springsql"
+	"github.com/asynclock/asynclock-go/store/sqlstore/springsql"
 )
 
 // A sqlPart is how a store of Go's for a table is made, here or in a child.

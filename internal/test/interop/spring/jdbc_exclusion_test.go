@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/store/springsql"
+	"github.com/asynclock/asynclock-go/store/sqlstore/springsql"
 )
 
 // TestNoIncrementIsLost, in a database.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/store/springsql"
+	"github.com/asynclock/asynclock-go/store/sqlstore/springsql"
 )
 
 // Why a table is of one generation: a peer of the other can't take part, or takes

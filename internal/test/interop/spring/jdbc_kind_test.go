@@ -11,7 +11,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/asynclock/asynclock-go/store/springsql"
+	"github.com/asynclock/asynclock-go/store/sqlstore/springsql"
 )
 
 // A kind of database that both languages keep locks in.

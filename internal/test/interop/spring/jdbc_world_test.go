@@ -19,7 +19,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/interop/javapeer"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/store/springsql"
+	"github.com/asynclock/asynclock-go/store/sqlstore/springsql"
 )
 
 // A table is one of Java's, and how a JdbcLockRegistry for it is made.
