@@ -75,6 +75,9 @@ func (s *stake) hold(g grant, st *Step) {
 		s.beginAnew(nil, st)
 		return
 	}
+	if s.terms.Mode == store.Exclusive {
+		s.key.loseReaders(st)
+	}
 	a.held = true
 	s.attempt = nil
 	first := s.key.waiters.first
@@ -223,7 +226,7 @@ func (s *stake) tick(st *Step) {
 	case h.lease.bound != 0 && st.Now >= h.lease.bound && h.lease.bound <= h.deadline:
 		s.lose(ErrMaxHold, st)
 	case st.Now >= h.deadline:
-		s.lose(s.expiryCause(), st)
+		s.lose(s.expiryCause(st.Now), st)
 	case s.isLying():
 		s.tickLying(st)
 	default:
@@ -234,15 +237,16 @@ func (s *stake) tick(st *Step) {
 	}
 }
 
-// expiryCause returns why trust ran out: either renewals failed, or no renewal was made in time.
-func (s *stake) expiryCause() error {
+// expiryCause returns why trust ran out: either renewals failed, or no renewal was made in time. If the process was
+// stopped while one was under way, nothing is known of the store.
+func (s *stake) expiryCause(now watchdog.Instant) error {
 	h := s.holding
 	switch {
 	case !s.renews() && h.forced != 0:
 		return store.ErrExpired // what failed only asked
 	case h.failure != nil:
 		return failure.Join(ErrNotRenewed, h.failure)
-	case h.renewing:
+	case h.renewing && now.Sub(h.deadline) <= noPause:
 		return failure.Join(ErrNotRenewed, failure.Unreachable(store.ErrOutcomeUnknown))
 	default:
 		return store.ErrExpired
@@ -260,29 +264,45 @@ func (h *Holding) whyLost(said error) error {
 // lose ends the present lease with its cause. The key is left to expire in the store, because the
 // holder may not have noticed the loss yet. The holder's Unlock frees the key sooner.
 func (s *stake) lose(cause error, st *Step) {
+	s.drop(cause, st)
+	s.key.serve(nil, st)
+}
+
+// drop is lose, and leaves who is next to its caller.
+func (s *stake) drop(cause error, st *Step) {
 	s.holding.downgrade.lost(cause)
 	if s.holding.lease != nil {
 		s.recall(st)
 	}
-	l := s.holding.lease
-	if l == nil || s.isTenure() && l.joiner == nil { // nobody has lost a lease: the next caller asks the store
-		if errors.Is(cause, store.ErrStolen) {
-			st.note(slog.LevelWarn, "another has a key that was retained", slog.String("key", s.key.Name))
-		}
-		s.key.requeueIdle()
-		s.forgetOwner()
-		s.key.serve(nil, st)
-		return
+	switch l := s.holding.lease; {
+	case l != nil && (!s.isTenure() || l.joiner != nil):
+		s.loseLease(l, cause, st)
+	case errors.Is(cause, store.ErrStolen): // nobody has lost a lease: the next caller asks the store
+		st.note(slog.LevelWarn, "another has a key that was retained", slog.String("key", s.key.Name))
 	}
+	s.key.requeueIdle()
+	s.forgetOwner()
+}
+
+func (s *stake) loseLease(l *Lease, cause error, st *Step) {
 	st.note(slog.LevelWarn, "lease lost",
 		slog.String("key", s.key.Name), slog.Int64("token", l.Token), slog.Any("cause", cause))
 	s.endAll(l, cause, st)
 	if keep := l.holdBack(st.Now); keep > 0 && errors.Is(cause, ErrMaxHold) {
 		s.key.withdraw(store.ReleaseRequest{Key: s.key.Name, Owner: s.owner, Token: l.Token, HoldBack: keep, Uncertain: l.uncertain}, l.Terms.TTL, st)
 	}
-	s.key.requeueIdle()
-	s.forgetOwner()
-	s.key.serve(nil, st)
+}
+
+// loseReaders ends the tenures of this client, because the store has made it the writer. So it has forgotten them,
+// and did not wait for their end: it was told to have no grace.
+func (k *Key) loseReaders(st *Step) {
+	for s := &k.stakes; s != nil; {
+		next := s.next
+		if s.holding != nil && s.isShared() {
+			s.drop(store.ErrExpired, st)
+		}
+		s = next
+	}
 }
 
 // confirmed handles an answer that grants the key after a message has already granted it.

@@ -72,6 +72,10 @@ func TestRenewal(t *testing.T) {
 			step{due, alarm, "renew o1 token=10; alarm 13.345s"},
 			step{trusted, alarm, "lease of a ends: lease lost: renewals failed until the trust deadline: store unreachable: outcome unknown; alarm off; dropped; WARN lease lost"},
 		), "idle"},
+		{"one under way when the process was stopped", held(
+			step{due, alarm, "renew o1 token=10; alarm 13.345s"},
+			step{trusted + 300*ms, late(1), expired},
+		), "idle"},
 		{"one that is late makes room for the next", held(
 			step{due, alarm, "renew o1 token=10; alarm 13.345s"},
 			step{due + time.Second, late(1), "alarm ~50ms; DEBUG renewal failed"},

@@ -101,6 +101,10 @@ func (k *Key) RenewalIsLate(r *Renewal, st *Step) {
 	if r.answered || s == nil || s.holding == nil {
 		return
 	}
+	if st.Now >= s.holding.deadline {
+		s.tick(st)
+		return
+	}
 	r.late = true
 	s.holding.renewing = false
 	s.renewalFailed(failure.Unreachable(store.ErrOutcomeUnknown), st)

@@ -156,3 +156,18 @@ func TestFuturesOfTenures(t *testing.T) {
 		}, "holding 10 until 13.345s"},
 	})
 }
+
+// A server without grace may grant a writer what it has forgotten to have granted readers. Their client knows.
+func TestAReaderThatTheStoreHasForgotten(t *testing.T) {
+	t.Parallel()
+	checkRows(t, []row{
+		{"a writer of its client comes", []step{
+			{0, several, ""},
+			{0, arrive("a", reader), "..."},
+			{0, answer(1, followed(10)), "a has 10; alarm 5s"},
+			{0, arrive("b", future, reader), "b lies, 10"},
+			{time.Second, arrive("w"), "..."},
+			{2 * time.Second, answer(2, granted(1)), "w has 1; lease of a ends: lease lost: expired; alarm 6s; WARN lease lost"},
+		}, "holding 1 until 14.345s"},
+	})
+}
