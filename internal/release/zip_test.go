@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release holds the modules to what a release needs.
-package release
+package main
 
 import (
 	"io/fs"
@@ -15,7 +14,7 @@ import (
 )
 
 // root is the repository's, from here.
-const root = "../../.."
+const root = "../.."
 
 // Users get a module as a zip, which go refuses to make if it has a name that some system reserves, such as
 // nul, or a file that is too large. A tag of such a tree could never be downloaded.

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command release makes a release of all modules at once, and shows what its users get.
+//
+//	.ci/release v1.2.3            runs the gate, makes the commits and tags here, and says how to push them
+//	.ci/release -dry-run v1.2.3   does so in a copy, without the gate, and prints what would be there
+//	.ci/release -check            builds the last release beside this root, and compares the API
+//	.ci/release -check -short     the first of these
+//	.ci/release -rehearse         makes releases in a copy, and is their user
+//	.ci/release -rehearse -short  the first of them, with README.s program and the command
+//
+// All modules of a release have one version, and their tags are of one commit. Each requires the others by that
+// version. Its go.sum can be made before anything is pushed, because the go command takes the modules from a copy. So one push
+// is enough, and it has all tags or none. What fails before leaves nothing behind.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	dry := flags.Bool("dry-run", false, "leave everything as it is")
+	check := flags.Bool("check", false, "compare with the last release")
+	asUser := flags.Bool("rehearse", false, "release a copy, and be its user")
+	short := flags.Bool("short", false, "check or rehearse the most important only")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	tree, err := place{}.run(ctx, "git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	switch {
+	case *check && flags.NArg() == 0:
+		return compare(ctx, tree, func(c comparison) error { return c.holds(ctx, *short) })
+	case *asUser && flags.NArg() == 0:
+		return rehearse(ctx, tree, *short)
+	case !*check && !*asUser && flags.NArg() == 1:
+		return release(ctx, tree, flags.Arg(0), *dry)
+	}
+	return errors.New("what is to be released? Try -h")
+}
+
+// holds is what the gate looks at, the API by night. Whose program that breaks finds it in the changelog.
+func (c comparison) holds(ctx context.Context, short bool) error {
+	if err := c.skew(ctx); err != nil || short {
+		return err
+	}
+	broken, err := c.broken(ctx)
+	if err != nil || broken == "" {
+		return err
+	}
+	fmt.Print("programs have to be changed for:\n", broken)
+	text, err := os.ReadFile(c.tree + "/CHANGELOG.md")
+	_, next, _ := strings.Cut(string(text), unreleased)
+	if next, _, _ = strings.Cut(next, "\n## "); err == nil && !strings.Contains(next, "\n### Removed\n") && !strings.Contains(next, "\n### Changed\n") {
+		err = errors.New("the changelog has nothing that was changed or removed")
+	}
+	return err
+}
+
+// release makes a version in a copy of the repository, and then brings it here.
+func release(ctx context.Context, tree, version string, dry bool) error {
+	git := place{dir: tree}
+	last, err := lastTag(ctx, tree)
+	if err != nil {
+		return err
+	}
+	if last == version {
+		fmt.Println(version, "is here already; what is left:")
+		return pushed(ctx, tree, version)
+	}
+	if err := isClean(ctx, git); err != nil {
+		return err
+	}
+	broken := ""
+	if err := compare(ctx, tree, func(c comparison) (err error) { broken, err = c.broken(ctx); return err }); err != nil {
+		return err
+	}
+	if err := mayFollow(last, version, broken); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "asynclock-release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := clone(ctx, tree, dir); err != nil {
+		return err
+	}
+	if !dry {
+		if err := isGreen(ctx, git, dir); err != nil {
+			return err
+		}
+	}
+	if _, err := tag(ctx, dir, version); err != nil {
+		return err
+	}
+	if dry {
+		said, err := place{dir: dir}.run(ctx, "git", "log", "--stat", "--patch", "--reverse", "HEAD^.."+version, "--", "CHANGELOG.md", "*go.mod", "*go.sum")
+		fmt.Println(said)
+		if err != nil {
+			return err
+		}
+		return pushed(ctx, dir, version)
+	}
+	if _, err := git.run(ctx, "git", "pull", "-q", "--ff-only", "--tags", dir, "main"); err != nil {
+		return err
+	}
+	fmt.Println(version, "is here: main has its changelog, and the tags are of a commit beside it. To push them:")
+	return pushed(ctx, tree, version)
+}
+
+// clone copies what is committed, as the branch main.
+func clone(ctx context.Context, tree, dir string) error {
+	return place{dir: dir}.all(ctx,
+		[]string{"git", "clone", "-q", tree, "."},
+		[]string{"git", "checkout", "-q", "-B", "main"},
+	)
+}
+
+// isClean says why a release can't be made of what is here.
+func isClean(ctx context.Context, git place) error {
+	branch, err := git.run(ctx, "git", "branch", "--show-current")
+	if err != nil {
+		return err
+	}
+	if branch != "main" {
+		return fmt.Errorf("releases are made of main, not of %q", branch)
+	}
+	changed, err := git.run(ctx, "git", "status", "--porcelain")
+	if err == nil && changed != "" {
+		err = fmt.Errorf("not committed:\n%s", changed)
+	}
+	return err
+}
+
+// green is what git remembers of the gate, so that a second run need not wait for it.
+const green = "refs/asynclock/green"
+
+// isGreen runs the gate on a clone, unless it has passed with this commit.
+func isGreen(ctx context.Context, git place, dir string) error {
+	head, err := git.run(ctx, "git", "rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+	if passed, err := git.run(ctx, "git", "rev-parse", "--verify", "--quiet", green); err == nil && passed == head {
+		return nil
+	}
+	fmt.Println("the gate runs; this takes some ten minutes")
+	if _, err := (place{dir: dir}).run(ctx, "bash", ".ci/run"); err != nil {
+		return err
+	}
+	_, err = git.run(ctx, "git", "update-ref", green, head)
+	return err
+}
+
+// pushed says how a release that is here becomes public: with all of its tags, or not at all.
+func pushed(ctx context.Context, tree, version string) error {
+	said, err := place{dir: tree}.run(ctx, "git", "tag", "--list", version, "*/"+version)
+	fmt.Println("git push --atomic origin main", strings.ReplaceAll(said, "\n", " "))
+	return err
+}
