@@ -71,10 +71,6 @@ type Channel struct {
 // uses the other one.
 var ErrUnsharded = errors.New("redisstore: the server has no sharded pub-sub")
 
-// ErrReply is in errors about an answer that no script of redisstore gives: something between the client and the
-// server has changed it.
-var ErrReply = errors.New("redisstore: unexpected reply")
-
 // ServerError returns asynclock's error for a server's answer, such as "WRONGTYPE Operation against a
 // key". The text is without a leading "ERR ". It is the only part that is shown of the cause, which
 // the error wraps unless the text may quote an owner.
