@@ -2,7 +2,7 @@
 
 // Package redisdriver is for authors of drivers: redisstore works by any client library for Redis that
 // somebody implements [Driver] with. Package goredisstore does it with go-redis. The suite of package
-// storetest says whether a driver works.
+// storetest says whether a driver works. A minor release may add methods to the interface.
 package redisdriver
 
 import (
