@@ -101,7 +101,7 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 //
 // The other errors are those of [Client.Inspect]. After [ErrUnreachable] nothing was done. After
 // [ErrOutcomeUnknown], or the error of ctx, the key may have been taken. A token below 0, or above it
-// in a store without tokens ([Features]), is [ErrInvalidOption].
+// in a store without tokens ([store.Features]), is [ErrInvalidOption].
 func (c *Client) ForceUnlock(ctx context.Context, key string, token int64) (bool, error) {
 	if err := c.checkForce(ctx, key, token); err != nil {
 		return false, &Error{"force unlock", key, err}

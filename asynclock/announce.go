@@ -15,7 +15,7 @@ import (
 // re-entry, that is when the last lease of the holding ends. The client tells them once, with no regard to the store's
 // answer, and [Client.Close] waits for that as for a release. If the process dies, nobody tells them.
 //
-// In a store without announcements ([Features]), Announce is SetNote. Its errors are those of SetNote.
+// In a store without announcements ([store.Features]), Announce is SetNote. Its errors are those of SetNote.
 func (l *Lease) Announce(ctx context.Context, data []byte, ttl time.Duration) error {
 	if l.isNone() {
 		return &Error{Op: "announce", Err: errNoLease}

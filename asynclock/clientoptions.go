@@ -9,6 +9,7 @@ import (
 	"log/slog"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
+	"github.com/asynclock/asynclock-go/internal/fortests"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -108,13 +109,13 @@ func WithLeakDetection(on bool) ClientOption {
 	})
 }
 
-// detectsLeaks reports whether a client of the store detects leaks. A store for tests has a method that says so.
+// detectsLeaks reports whether a client of the store detects leaks.
 func (s *clientSettings) detectsLeaks(st store.Store) bool {
 	if s.leaks != nil {
 		return *s.leaks
 	}
-	forTests, ok := st.(interface{ DetectsLeaks() bool })
-	return ok && forTests.DetectsLeaks()
+	_, forTests := st.(fortests.Store)
+	return forTests
 }
 
 // WithOwnedStore gives the store to the client: [Client.Close] closes it last, and [New] closes it

@@ -26,7 +26,7 @@ import (
 //
 //   - The error is [ErrInvalidOption]: the lease is a reader's or has permits, shares a holding by
 //     re-entry, or has [WithMinHold].
-//   - The error is [ErrUnsupported]: the store has no readers ([Features]), or none of this key.
+//   - The error is [ErrUnsupported]: the store has no readers ([store.Features]), or none of this key.
 //   - The error is ctx's: it had ended before the call.
 //   - The lease had ended before. The error is the lease's.
 func (l *Lease) Downgrade(ctx context.Context) (*Lease, error) {

@@ -93,7 +93,7 @@ var (
 	// ErrForeignData: the data stored under the key was not written by this library, or was
 	// damaged. Nothing was changed.
 	ErrForeignData = store.ErrForeignData
-	// ErrUnsupported: the store can't do that, by its [Features]. Nothing was changed.
+	// ErrUnsupported: the store can't do that, by its [store.Features]. Nothing was changed.
 	ErrUnsupported = store.ErrUnsupported
 
 	// ErrDenied: the store does not allow this user to do that.

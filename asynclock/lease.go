@@ -77,7 +77,7 @@ func (l *Lease) Key() string {
 // writer before them, and smaller than that of every writer after. Permits have the number of their grant, which
 // is larger than that of every earlier grant. Those of one client may have it in common. It fences nobody
 // out, because others have permits at the same time. The token is not a secret and proves nothing. It is 0 if the store has no
-// tokens ([Features]).
+// tokens ([store.Features]).
 func (l *Lease) Token() int64 {
 	if l.isNone() {
 		return 0

@@ -31,7 +31,7 @@ var errNoNotes = fmt.Errorf("%w: notes", ErrUnsupported)
 // Note reads the note of a key, with the store's clock and the holder at the same moment. It costs the
 // store less than [Client.Inspect]. A note is as old as its writer: it promises nothing about now.
 //
-// Errors: those of [Client.Inspect], and [ErrUnsupported] in a store without notes ([Features]). A store
+// Errors: those of [Client.Inspect], and [ErrUnsupported] in a store without notes ([store.Features]). A store
 // that does not answer within a third of the client's TTL, and at most 10 s, is [ErrUnreachable].
 func (c *Client) Note(ctx context.Context, key string) (Note, error) {
 	n, err := c.readNote(ctx, key)
@@ -79,7 +79,7 @@ func (c *Client) notes() (store.NoteSession, error) {
 //   - That of ctx, together with what was in the way.
 //   - [ErrInvalidOption]: a reader's lease, more than [MaxNoteLen] bytes, or a ttl outside [MinTTL] to
 //     [MaxNoteTTL].
-//   - [ErrUnsupported]: the store has no notes ([Features]).
+//   - [ErrUnsupported]: the store has no notes ([store.Features]).
 //   - [ErrStolen] although the lease lasts: the note there has a larger token. The store has lost data,
 //     and its tokens went back.
 //   - [ErrForeignData], [ErrDenied].

@@ -33,7 +33,7 @@ type Observer struct {
 //
 // The function stop ends it. It can be called again. Calls of o that are under way then may go on for a moment.
 //
-// Errors: [ErrUnsupported] in a store without announcements ([Features]), [ErrInvalidKey], [ErrInvalidOption],
+// Errors: [ErrUnsupported] in a store without announcements ([store.Features]), [ErrInvalidKey], [ErrInvalidOption],
 // [ErrClosed].
 func (c *Client) Observe(key string, o Observer) (stop func(), err error) {
 	seen, err := c.observe(key, o)

@@ -115,7 +115,7 @@ func WithMinHold(d time.Duration) LockOption {
 //   - [WithMinHold] holds the key back.
 //   - The lease is not renewed.
 //   - The store's notifications do not arrive, or the store can't tell who requests a key
-//     ([Features]).
+//     ([store.Features]).
 //   - [WithMaxHold] is so short that the next lease could never be trusted for long: with the
 //     default TTL, less than 0.85 s.
 //

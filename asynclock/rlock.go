@@ -23,7 +23,7 @@ import "context"
 // queued in between would otherwise wait for the outer reader, and the inner one for that writer. With
 // [WithReentry](true) the new lease joins the outer one. Under a lease of RLock, Lock fails with [ErrUpgrade] in any case.
 //
-// Errors: those of Lock, and [ErrUnsupported] from a store that has no readers ([Features]).
+// Errors: those of Lock, and [ErrUnsupported] from a store that has no readers ([store.Features]).
 // [WithMinHold] is refused with [ErrInvalidOption].
 func (c *Client) RLock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
 	return c.lock(newReader(ctx), "rlock", key, options)

@@ -50,7 +50,7 @@ const MaxPermits = store.MaxPermits
 // be futures.
 //
 // Errors: [ErrInvalidKey], [ErrInvalidOption], [ErrClosed], and [ErrUnsupported] from a store that has no
-// permits ([Features]).
+// permits ([store.Features]).
 func (c *Client) Semaphore(key string, permits int, options ...LockOption) (*Semaphore, error) {
 	s, err := c.semaphore(key, permits, options)
 	if err != nil {

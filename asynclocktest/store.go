@@ -30,13 +30,19 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/fortests"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
+type mark = fortests.Mark // embedded without an exported field
+
 // A Store is a store behind a faulty network. Make one with [New] or [Wrap]. It is safe for
-// concurrent use, and rules may be added at any time.
+// concurrent use, and rules may be added at any time. Its clients warn of forgotten leases, unless
+// [asynclock.WithLeakDetection] says otherwise.
 type Store struct {
+	mark
+
 	inner   store.Store
 	joining sync.Mutex // held by Open, so that numbers are in order
 
@@ -51,7 +57,10 @@ type Store struct {
 	holders    map[string]string  // the ids of the owners that were granted last, by key
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store    = (*Store)(nil)
+	_ fortests.Store = (*Store)(nil)
+)
 
 // New returns a store in memory behind a network that has no faults yet.
 func New() *Store { return Wrap(memstore.New()) }
@@ -91,10 +100,6 @@ func (s *Store) Open(id string, events func(store.Event)) (store.Session, error)
 	s.sessions = append(s.sessions, c)
 	return c, nil
 }
-
-// DetectsLeaks reports true: clients of the store warn of forgotten leases, unless [asynclock.WithLeakDetection] says
-// otherwise.
-func (s *Store) DetectsLeaks() bool { return true }
 
 // joined returns all clients so far, by their numbers.
 func (s *Store) joined() []*session {

@@ -26,7 +26,7 @@ var (
 	ErrInvalidKey = store.ErrInvalidKey
 
 	// ErrInvalidToken: there is no holder, or its token is not larger than 0. The token of a lease is 0
-	// if its store has no tokens (asynclock.Features). The error is also an ErrInvalidOption.
+	// if its store has no tokens (store.Features). The error is also an ErrInvalidOption.
 	ErrInvalidToken = fmt.Errorf("%w: no fencing token", store.ErrInvalidOption)
 
 	// ErrInvalidOption: another argument makes no sense. It is asynclock.ErrInvalidOption.

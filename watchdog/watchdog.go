@@ -39,10 +39,9 @@ type Entry struct {
 
 // A Watchdog fires entries at their time. Make one with [New].
 type Watchdog struct {
-	mu       sync.Mutex
-	entries  byTime
-	alarm    Instant       // when the goroutine will check next
-	lateness time.Duration // the worst so far
+	mu      sync.Mutex
+	entries byTime
+	alarm   Instant // when the goroutine will check next
 
 	look   chan struct{} // to check again, because an entry is due before alarm
 	stop   chan struct{}
@@ -101,14 +100,6 @@ func (w *Watchdog) Remove(e *Entry) {
 	if e.place != 0 {
 		heap.Remove(&w.entries, e.place-1)
 	}
-}
-
-// Lateness returns the longest time by which an entry was fired late. The process's trust deadlines
-// have to absorb it.
-func (w *Watchdog) Lateness() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.lateness
 }
 
 // Close stops the watchdog, waits for its goroutine, and returns the tasks that
@@ -172,10 +163,8 @@ func (w *Watchdog) takeDue(now Instant) (due []*Entry, next Instant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(due) < dueAtOnce && len(w.entries) > 0 && w.entries[0].at <= now {
-		e := w.entries[0]
-		w.lateness = max(w.lateness, now.Sub(e.at))
+		due = append(due, w.entries[0])
 		heap.Pop(&w.entries)
-		due = append(due, e)
 	}
 	w.alarm = never
 	if len(w.entries) > 0 {

@@ -140,21 +140,6 @@ func TestCloseReturnsWhatIsLeft(t *testing.T) {
 	})
 }
 
-func TestLatenessIsTheWorst(t *testing.T) {
-	bubble(t, func(t *testing.T, w *Watchdog, d *diary) {
-		slow := d.entry("slow")
-		slow.Task.(*task).takes = 3 * time.Second
-		w.Set(slow, d.start.Add(time.Second))
-		w.Set(d.entry("held up"), d.start.Add(2*time.Second))
-		w.Set(d.entry("on time"), d.start.Add(10*time.Second))
-		time.Sleep(time.Minute)
-		d.want(t, "slow at 1s", "held up at 4s", "on time at 10s")
-		if got := w.Lateness(); got != 2*time.Second {
-			t.Errorf("Lateness: got %v, want 2s", got)
-		}
-	})
-}
-
 // A call of Set waits for a few other entries at most.
 func TestManyDueEntriesAreTakenAFewAtATime(t *testing.T) {
 	t.Parallel()

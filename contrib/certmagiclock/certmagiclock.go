@@ -19,9 +19,11 @@ import (
 // ErrNotLocked is the error of Unlock and RenewLockLease for a name that is not locked here.
 var ErrNotLocked = adapter.ErrNotLocked
 
+type storage = certmagic.Storage // embedded without an exported field
+
 // A Storage is another storage with other locks. Make one with [Wrap].
 type Storage struct {
-	certmagic.Storage
+	storage
 
 	locks   *asynclock.Client
 	prefix  string
@@ -46,7 +48,7 @@ func Wrap(inner certmagic.Storage, locks *asynclock.Client, prefix string, optio
 	if err := adapter.Check(locks.Lock, prefix+"name", options); err != nil {
 		return nil, fmt.Errorf("certmagiclock: %w", err)
 	}
-	return &Storage{Storage: inner, locks: locks, prefix: prefix, options: options}, nil
+	return &Storage{storage: inner, locks: locks, prefix: prefix, options: options}, nil
 }
 
 // String names the kind of the inner storage and no field of it, which may be a password. certmagic logs its storage
@@ -55,7 +57,7 @@ func (s *Storage) String() string {
 	if s == nil {
 		return "<nil>"
 	}
-	return fmt.Sprintf("certmagiclock.Storage(%T)", s.Storage)
+	return fmt.Sprintf("certmagiclock.Storage(%T)", s.storage)
 }
 
 // Format writes what String returns, whatever the verb.

@@ -3,7 +3,7 @@
 // Package gocronlock runs the jobs of gocron v2 on one host at a time. Each host has a scheduler with the
 // same jobs, and all schedulers lock in the same store:
 //
-//	locker, err := gocronlock.NewLocker(locks, "billing:", asynclock.WithMinHold(50*time.Second))
+//	locker, err := gocronlock.New(locks, "billing:", asynclock.WithMinHold(50*time.Second))
 //	…
 //	scheduler, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
 //

@@ -22,7 +22,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer locks.Close(context.Background())
-	locker, err := gocronlock.NewLocker(locks, "billing:", asynclock.WithMinHold(54*time.Second)) // of a minute
+	locker, err := gocronlock.New(locks, "billing:", asynclock.WithMinHold(54*time.Second)) // of a minute
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type host struct {
 // newHost makes a host, which is shut down with the test.
 func newHost(w *adapterkit.World, options []asynclock.LockOption, scheduling ...gocron.SchedulerOption) *host {
 	w.Helper()
-	locker, err := gocronlock.NewLocker(w.Client(), "test:", options...)
+	locker, err := gocronlock.New(w.Client(), "test:", options...)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -23,10 +23,10 @@ type Locker struct {
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// NewLocker makes a Locker whose keys begin with the prefix, which may be empty. The options are for each
+// New makes a Locker whose keys begin with the prefix, which may be empty. The options are for each
 // lock; [asynclock.WithMinHold] should be one of them. The error is [asynclock.ErrInvalidOption] or
 // [asynclock.ErrInvalidKey]. It says so also of WithWait, because jobs never wait.
-func NewLocker(locks *asynclock.Client, prefix string, options ...asynclock.LockOption) (*Locker, error) {
+func New(locks *asynclock.Client, prefix string, options ...asynclock.LockOption) (*Locker, error) {
 	if err := adapter.Check(locks.TryLock, prefix+"job", options); err != nil {
 		return nil, fmt.Errorf("gocronlock: %w", err)
 	}

@@ -88,7 +88,7 @@ func TestBadInputIsRefused(t *testing.T) {
 	w := adapterkit.NewWorld(t)
 	h, locks := newHost(w, nil), w.Client()
 	made := func(locks *asynclock.Client, prefix string, options ...asynclock.LockOption) error {
-		_, err := gocronlock.NewLocker(locks, prefix, options...)
+		_, err := gocronlock.New(locks, prefix, options...)
 		return err
 	}
 	task := func(l *gocronlock.Locker, name string, fn gocronlock.Func) error {

@@ -18,9 +18,11 @@ import (
 // DefaultWait is how long Lock waits for the key without [asynclock.WithWait].
 const DefaultWait = 10 * time.Second
 
+type innerDriver = database.Driver // embedded without an exported field
+
 // A Driver is another driver with another lock. Make one with [Wrap].
 type Driver struct {
-	database.Driver
+	innerDriver
 
 	locks   *asynclock.Client
 	key     string
@@ -43,14 +45,14 @@ func Wrap(inner database.Driver, locks *asynclock.Client, key string, options ..
 	if err := adapter.Check(locks.Lock, key, options); err != nil {
 		return nil, fmt.Errorf("migratelock: %w", err)
 	}
-	d := &Driver{Driver: inner, locks: locks, key: key, options: options}
+	d := &Driver{innerDriver: inner, locks: locks, key: key, options: options}
 	d.ended, d.end = context.WithCancel(context.Background())
 	return d, nil
 }
 
 // Open opens another inner driver, and wraps it in the same way.
 func (d *Driver) Open(url string) (database.Driver, error) {
-	inner, err := d.Driver.Open(url)
+	inner, err := d.innerDriver.Open(url)
 	if err != nil {
 		return nil, err
 	}
@@ -100,12 +102,12 @@ func (d *Driver) Unlock() error {
 // the loss when it has recorded the end of one.
 func (d *Driver) SetVersion(version int, dirty bool) error {
 	if !dirty {
-		return errors.Join(d.Driver.SetVersion(version, false), d.lost())
+		return errors.Join(d.innerDriver.SetVersion(version, false), d.lost())
 	}
 	if err := d.lost(); err != nil {
 		return err
 	}
-	return d.Driver.SetVersion(version, true)
+	return d.innerDriver.SetVersion(version, true)
 }
 
 // lost returns why the lease has ended, or nil.
@@ -125,5 +127,5 @@ func (d *Driver) Close() error {
 	if errors.Is(err, database.ErrNotLocked) {
 		err = nil
 	}
-	return errors.Join(err, d.Driver.Close())
+	return errors.Join(err, d.innerDriver.Close())
 }

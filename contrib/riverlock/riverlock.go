@@ -14,9 +14,11 @@ import (
 	"github.com/asynclock/asynclock-go/internal/adapter"
 )
 
+type defaults = river.MiddlewareDefaults // embedded without an exported field
+
 // A Middleware works jobs under a key. Make one with [PerKey]. It is safe for concurrent use.
 type Middleware struct {
-	river.MiddlewareDefaults
+	defaults
 
 	locks   *asynclock.Client
 	keyOf   func(*rivertype.JobRow) string

@@ -63,19 +63,23 @@ type Command []string
 // loses their tokens with them. Eviction may drop a fence, so use the policy noeviction. A holder that
 // sleeps for longer than the retention after the last write is not refused.
 type Fence struct {
-	client    Client
+	client Client
+	settings
+}
+
+type settings struct {
 	resource  string
 	retention time.Duration
 }
 
 // New makes a Fence. It sends nothing. Its error is [fence.ErrInvalidOption].
 func New(c Client, opts ...Option) (*Fence, error) {
-	f := &Fence{client: c, retention: DefaultRetention}
+	f := &Fence{client: c, settings: settings{retention: DefaultRetention}}
 	for _, o := range opts {
 		if o == nil {
 			return nil, fmt.Errorf("%w: nil", fence.ErrInvalidOption)
 		}
-		o(f)
+		o(&f.settings)
 	}
 	switch {
 	case c.refused != nil:
@@ -88,17 +92,17 @@ func New(c Client, opts ...Option) (*Fence, error) {
 	return f, fence.CheckResource(f.resource)
 }
 
-// An Option changes a [Fence].
-type Option func(*Fence)
+// An Option is for [New].
+type Option func(*settings)
 
 // WithResource names what the commands write to, in at most 64 bytes of UTF-8. Fences of different
 // resources know nothing of each other. The default is no name: the Redis as a whole. Name resources
 // if two lock stores have keys of the same name, whose tokens have nothing to do with each other.
-func WithResource(name string) Option { return func(f *Fence) { f.resource = name } }
+func WithResource(name string) Option { return func(s *settings) { s.resource = name } }
 
 // WithRetention sets how long Redis keeps a fence after its last use, from [MinRetention] to a hundred
 // years. Choose more than a holder could ever sleep. Default [DefaultRetention].
-func WithRetention(d time.Duration) Option { return func(f *Fence) { f.retention = d } }
+func WithRetention(d time.Duration) Option { return func(s *settings) { s.retention = d } }
 
 // Do runs commands in turn, in one atomic step, unless the token of h is smaller than one that was
 // shown before. It returns the reply of each: nil, an int64, a string, or a []any of these, as the

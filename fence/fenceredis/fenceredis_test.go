@@ -280,7 +280,7 @@ func FuzzName(f *testing.F) {
 	f.Add("a}b", "", "}x", "")
 	f.Add("{}", "", "a{}b", "")
 	f.Fuzz(func(t *testing.T, key, resource, otherKey, otherResource string) {
-		name, other := (&Fence{resource: resource}).name(key), (&Fence{resource: otherResource}).name(otherKey)
+		name, other := (&Fence{settings: settings{resource: resource}}).name(key), (&Fence{settings: settings{resource: otherResource}}).name(otherKey)
 		if same := key == otherKey && resource == otherResource; (name == other) != same {
 			t.Errorf("(%q, %q) and (%q, %q): got %q and %q", key, resource, otherKey, otherResource, name, other)
 		}

@@ -18,6 +18,8 @@ const MaxPipeline = 512
 // the cluster, does not know the script by its name and does not run it. It then receives the whole
 // script. (rueidis' own Lua type would load the script into every node before each pipeline, and
 // fail if one of them is down.)
+//
+// Other people's drivers have it from redisdriver.Run, so it has no other exported names.
 type Script struct {
 	Source string
 	sha    string
@@ -52,13 +54,13 @@ func RunScripts(ctx context.Context, conn *Conn, n int, run func(i int) (sc *Scr
 }
 
 // RunOnce is RunScripts for a single run, without its slices.
-func (s *Script) RunOnce(ctx context.Context, conn *Conn, keys, args []string) rueidis.RedisResult {
+func RunOnce(ctx context.Context, conn *Conn, s *Script, keys, args []string) rueidis.RedisResult {
 	return s.unlessUnknown(ctx, conn, conn.DoAbout(ctx, keys[:1], s.byName(conn, keys, args)), keys, args)
 }
 
 // RunBehind is RunOnce in one write with a preceding command. That command is of the same slot, and
 // its answer is ignored.
-func (s *Script) RunBehind(ctx context.Context, conn *Conn, ahead rueidis.Completed, keys, args []string) rueidis.RedisResult {
+func RunBehind(ctx context.Context, conn *Conn, ahead rueidis.Completed, s *Script, keys, args []string) rueidis.RedisResult {
 	results := conn.DoMulti(ctx, ahead, s.byName(conn, keys, args))
 	return s.unlessUnknown(ctx, conn, results[1], keys, args)
 }

@@ -61,9 +61,9 @@ func New() *Store {
 	return &Store{locks: make(map[string]*lock), notes: make(map[string]note), hearers: make(map[string][]*session)}
 }
 
-// Close does nothing and returns nil. A program whose store is in memory at one place, and on a server at
+// Close does nothing. A program whose store is in memory at one place, and on a server at
 // another, can close either. Clients go on.
-func (s *Store) Close() error { return nil }
+func (s *Store) Close() {}
 
 var features = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true, Limits: true, Notes: true, Announcements: true}
 

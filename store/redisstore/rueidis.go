@@ -25,9 +25,9 @@ func (d rueidisDriver) Close()                  { d.conn.Close() }
 // Eval runs a script without the slices of EvalAll.
 func (d rueidisDriver) Eval(ctx context.Context, run redisdriver.Run) redisdriver.Result {
 	if run.Ahead {
-		return redisdriver.RueidisResult(run.Script.RunBehind(ctx, d.conn, primer(d.conn.Commands, run.Keys[0]), run.Keys, run.Args))
+		return redisdriver.RueidisResult(redisconn.RunBehind(ctx, d.conn, primer(d.conn.Commands, run.Keys[0]), run.Script, run.Keys, run.Args))
 	}
-	return redisdriver.RueidisResult(run.Script.RunOnce(ctx, d.conn, run.Keys, run.Args))
+	return redisdriver.RueidisResult(redisconn.RunOnce(ctx, d.conn, run.Script, run.Keys, run.Args))
 }
 
 // primer returns the command that goes ahead of a script. rueidis does not take an arbitrary command

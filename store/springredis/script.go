@@ -59,5 +59,5 @@ func (st *Store) run(ctx context.Context, sc *redisconn.Script, calls []call) []
 
 // runOne is run for a single call.
 func (st *Store) runOne(ctx context.Context, sc *redisconn.Script, c call) rueidis.RedisResult {
-	return sc.RunOnce(ctx, st.conn, c.keys, c.args)
+	return redisconn.RunOnce(ctx, st.conn, sc, c.keys, c.args)
 }

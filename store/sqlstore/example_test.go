@@ -13,6 +13,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/fence"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
@@ -99,7 +100,7 @@ func ExampleStore_Guard() {
 	}
 	defer next.Unlock(ctx)
 	fmt.Println("the next holder:", save(next))
-	fmt.Println("the sleeper is refused:", errors.Is(save(sleeper), sqlstore.ErrStale))
+	fmt.Println("the sleeper is refused:", errors.Is(save(sleeper), fence.ErrStale))
 	// Output:
 	// the next holder: <nil>
 	// the sleeper is refused: true

@@ -7,22 +7,13 @@ import (
 	"database/sql"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/asynclock/asynclock-go/fence"
 )
 
-// ErrStale says that a later lease of the key has guarded a transaction already. The rejected
-// transaction belongs to a lease that has ended: roll it back. [StaleError] has the tokens. It is
-// fence.ErrStale.
-var ErrStale = fence.ErrStale
-
-// A StaleError is [ErrStale] with the tokens.
-type StaleError = fence.StaleError
-
 // Guard makes everything that a transaction writes depend on a lease's fencing token. It
-// fails with [ErrStale] if a later lease of the key has guarded a transaction that was
-// committed. It keeps later leases' Guard waiting until this transaction ends. Call it before
-// the first write, with lease.Key() and lease.Token(), and roll back if it fails.
+// fails with [github.com/asynclock/asynclock-go/fence.ErrStale] if a later lease of the key has
+// guarded a transaction that was committed. It keeps later leases' Guard waiting until this
+// transaction ends. Call it before the first write, with lease.Key() and lease.Token(), and roll
+// back if it fails.
 //
 // So the writes of a holder that overslept come before those of the next holder, or not at
 // all, whatever clocks and networks do. This requires that every writer uses Guard, with the

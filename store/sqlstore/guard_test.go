@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/fence"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
@@ -14,7 +15,7 @@ func TestGuardOfPgx(t *testing.T) {
 	t.Parallel()
 	_, pool := sqltest.OnPool(t)
 	st := newTables(t, sqltest.OnPostgres(t))
-	for token, want := range map[int64]error{7: nil, 6: ErrStale} {
+	for token, want := range map[int64]error{7: nil, 6: fence.ErrStale} {
 		tx, err := pool.Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)

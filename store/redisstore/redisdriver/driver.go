@@ -2,7 +2,7 @@
 
 // Package redisdriver is for authors of drivers: redisstore works by any client library for Redis that
 // somebody implements [Driver] with. Package goredisstore does it with go-redis. The suite of package
-// storetest says whether a driver works.
+// storetest says whether a driver works. A minor release may add methods to the interface.
 package redisdriver
 
 import (
@@ -70,10 +70,6 @@ type Channel struct {
 // ErrUnsharded is in errors of a [Driver] about a server that has no sharded pub-sub. The store then
 // uses the other one.
 var ErrUnsharded = errors.New("redisstore: the server has no sharded pub-sub")
-
-// ErrReply is in errors about an answer that no script of redisstore gives: something between the client and the
-// server has changed it.
-var ErrReply = errors.New("redisstore: unexpected reply")
 
 // ServerError returns asynclock's error for a server's answer, such as "WRONGTYPE Operation against a
 // key". The text is without a leading "ERR ". It is the only part that is shown of the cause, which

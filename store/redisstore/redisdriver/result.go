@@ -3,6 +3,8 @@
 package redisdriver
 
 import (
+	"errors"
+
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
@@ -37,6 +39,9 @@ func ErrorResult(err error) Result { return Result{given: &given{err: err}} }
 func RefusalResult(text string, err error) Result {
 	return Result{given: &given{refusal: text, err: err}}
 }
+
+// errReply is an answer that no script of redisstore gives: something between the client and the server has changed it.
+var errReply = errors.New("redisstore: unexpected reply")
 
 // Integer returns the integer that the result is.
 func (r *Result) Integer() (n int64, ok bool) {
@@ -73,7 +78,7 @@ func (r *Result) TextIfAny() (text string, ok bool, err error) {
 	}
 	text, ok = r.given.value.(string)
 	if r.given.err == nil && !ok && r.given.value != nil {
-		return "", false, ErrReply
+		return "", false, errReply
 	}
 	return text, ok, r.given.err
 }
@@ -86,7 +91,7 @@ func (r *Result) List() (Items, error) {
 	}
 	values, ok := r.given.value.([]any)
 	if r.given.err == nil && !ok {
-		return Items{}, ErrReply
+		return Items{}, errReply
 	}
 	return Items{values: values}, r.given.err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/fence"
 	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
 
@@ -28,9 +29,9 @@ func TestGuardKnowsAKeyOfJavaHoweverItIsSpelled(t *testing.T) {
 			want  error
 		}{
 			{st, small, 7, nil},
-			{st, capitals, 6, ErrStale},
+			{st, capitals, 6, fence.ErrStale},
 			{st, capitals, 8, nil},
-			{st, small, 7, ErrStale},
+			{st, small, 7, fence.ErrStale},
 			{elsewhere, small, 1, nil},
 		} {
 			tx := d.Begin(t)

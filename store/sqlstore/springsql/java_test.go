@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/fence"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn/sqltest"
 )
@@ -348,7 +349,7 @@ func TestRegionsThatAreOneHaveOneFence(t *testing.T) {
 			t.Fatal(err)
 		}
 		tx = d.Begin(t)
-		if err := st.Guard(t.Context(), tx, "key", earlier); !errors.Is(err, ErrStale) {
+		if err := st.Guard(t.Context(), tx, "key", earlier); !errors.Is(err, fence.ErrStale) {
 			t.Errorf("Guard in Shop with %d after %d in %q: got %v, want ErrStale", earlier, later, region, err)
 		}
 		_ = tx.Rollback()
