@@ -7,11 +7,12 @@
 //	.ci/release -check            builds the last release beside this root, and compares the API
 //	.ci/release -check -short     the first of these
 //	.ci/release -rehearse         makes releases in a copy, and is their user
+//	.ci/release -replace FOLDER   has the module in a folder use this clone, as long as nothing is released
 //	.ci/release -rehearse -short  the first of them, with README.s program and the command
 //
 // All modules of a release have one version, and their tags are of one commit. Each requires the others by that
 // version. Its go.sum can be made before anything is pushed, because the go command takes the modules from a copy. So one push
-// is enough, and it has all tags or none. What fails before leaves nothing behind.
+// is enough, and it has all tags or none. A failure before leaves nothing behind.
 package main
 
 import (
@@ -21,6 +22,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 )
 
@@ -40,11 +42,12 @@ func run(ctx context.Context, args []string) error {
 	check := flags.Bool("check", false, "compare with the last release")
 	asUser := flags.Bool("rehearse", false, "release a copy, and be its user")
 	short := flags.Bool("short", false, "check or rehearse the most important only")
+	user := flags.String("replace", "", "the folder of a module that is to use this clone")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	tree, err := place{}.run(ctx, "git", "rev-parse", "--show-toplevel")
-	if err != nil {
+	tree := filepath.Dir(os.Getenv("GOWORK")) // from .ci/release; commands in other folders must not see it
+	if err := os.Unsetenv("GOWORK"); err != nil {
 		return err
 	}
 	switch {
@@ -52,6 +55,8 @@ func run(ctx context.Context, args []string) error {
 		return compare(ctx, tree, func(c comparison) error { return c.holds(ctx, *short) })
 	case *asUser && flags.NArg() == 0:
 		return rehearse(ctx, tree, *short)
+	case *user != "" && flags.NArg() == 0:
+		return replace(ctx, tree, *user)
 	case !*check && !*asUser && flags.NArg() == 1:
 		return release(ctx, tree, flags.Arg(0), *dry)
 	}
@@ -134,6 +139,22 @@ func clone(ctx context.Context, tree, dir string) error {
 		[]string{"git", "clone", "-q", tree, "."},
 		[]string{"git", "checkout", "-q", "-B", "main"},
 	)
+}
+
+// replace leads a user's module to the folders of this clone. Those that it does not use do no harm.
+func replace(ctx context.Context, tree, user string) error {
+	waves, err := modules(tree)
+	if err != nil {
+		return err
+	}
+	edit := []string{"go", "mod", "edit"}
+	for _, wave := range waves {
+		for _, m := range wave {
+			edit = append(edit, "-replace="+m.path()+"="+filepath.Join(tree, m.dir))
+		}
+	}
+	_, err = place{dir: user}.run(ctx, edit...)
+	return err
 }
 
 // isClean says why a release can't be made of what is here.

@@ -38,7 +38,7 @@ func TestMayFollow(t *testing.T) {
 	}
 }
 
-// What go mod tidy would leave, which the rehearsal compares for each module.
+// The files are as go mod tidy would leave them. The rehearsal compares those of each module.
 func TestPin(t *testing.T) {
 	t.Parallel()
 	tree := t.TempDir()

@@ -34,6 +34,9 @@ func (r *rehearsal) use(ctx context.Context, m *module, version string) error {
 	if err != nil {
 		return err
 	}
+	if !r.short {
+		u.env = append(u.env, "GOTOOLCHAIN=go"+m.file.Go.Version) // the oldest that is promised
+	}
 	needed, err := r.write(ctx, m, u.dir)
 	if err != nil {
 		return err
@@ -52,7 +55,7 @@ func (r *rehearsal) use(ctx context.Context, m *module, version string) error {
 		return err
 	}
 	ours := regexp.MustCompile(`(?m)^.*`+regexp.QuoteMeta(base)+`.*$`).FindAllString(string(mod), -1)
-	r.say("%s: its user's go.mod has%s", m.dir, strings.ReplaceAll(strings.Join(ours, ";"), "\t", " "))
+	r.say("%s: with Go %s, its user's go.mod has%s", m.dir, m.file.Go.Version, strings.ReplaceAll(strings.Join(ours, ";"), "\t", " "))
 	if strings.Contains(string(mod), "replace") {
 		return errors.New("and it has a replace")
 	}
