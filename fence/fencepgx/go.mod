@@ -6,7 +6,7 @@ replace github.com/asynclock/asynclock-go => ../..
 
 require (
 	github.com/asynclock/asynclock-go v0.0.0
-	github.com/jackc/pgx/v5 v5.12.0
+	github.com/jackc/pgx/v5 v5.13.0
 	go.uber.org/goleak v1.3.0
 )
 

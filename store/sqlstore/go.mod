@@ -8,7 +8,7 @@ require (
 	github.com/asynclock/asynclock-go v0.0.0
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/google/uuid v1.6.0
-	github.com/jackc/pgx/v5 v5.12.0
+	github.com/jackc/pgx/v5 v5.13.0
 	github.com/jackc/puddle/v2 v2.2.3
 	go.uber.org/goleak v1.3.0
 	pgregory.net/rapid v1.3.0

@@ -14,7 +14,7 @@ require (
 	github.com/asynclock/asynclock-go v0.0.0
 	github.com/asynclock/asynclock-go/fence/fencepgx v0.0.0
 	github.com/asynclock/asynclock-go/store/goredisstore v0.0.0
-	github.com/jackc/pgx/v5 v5.12.0
+	github.com/jackc/pgx/v5 v5.13.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
 	go.uber.org/goleak v1.3.0
