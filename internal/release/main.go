@@ -4,11 +4,10 @@
 //
 //	.ci/release v1.2.3            runs the gate, makes the commits and tags here, and says how to push them
 //	.ci/release -dry-run v1.2.3   does so in a copy, without the gate, and prints what would be there
-//	.ci/release -check            builds the last release beside this root, and compares the API
-//	.ci/release -check -short     the first of these
-//	.ci/release -rehearse         makes releases in a copy, and is their user
+//	.ci/release -check            builds the last release beside this root, runs both against ASYNCLOCK_REDIS_URL, and
+//	                              compares the API; -short does the first of these
+//	.ci/release -rehearse         makes releases in a copy, and is their user; -short of README's program and the command
 //	.ci/release -replace FOLDER   has the module in a folder use this clone, as long as nothing is released
-//	.ci/release -rehearse -short  the first of them, with README.s program and the command
 //
 // All modules of a release have one version, and their tags are of one commit. Each requires the others by that
 // version. Its go.sum can be made before anything is pushed, because the go command takes the modules from a copy. So one push
@@ -63,9 +62,12 @@ func run(ctx context.Context, args []string) error {
 	return errors.New("what is to be released? Try -h")
 }
 
-// holds is what the gate looks at, the API by night. Whose program that breaks finds it in the changelog.
+// holds is what the gate looks at, by day in short. Whose program that breaks finds it in the changelog.
 func (c comparison) holds(ctx context.Context, short bool) error {
 	if err := c.skew(ctx); err != nil || short {
+		return err
+	}
+	if err := c.beside(ctx); err != nil {
 		return err
 	}
 	broken, err := c.broken(ctx)
