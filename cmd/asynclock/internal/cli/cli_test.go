@@ -126,15 +126,6 @@ func TestHelpHasExamples(t *testing.T) {
 	}
 }
 
-func TestVersion(t *testing.T) {
-	t.Parallel()
-	got := run(t, "version")
-	got.want(t, 0)
-	if !strings.HasPrefix(got.stdout, "asynclock ") {
-		t.Errorf("got %q, want it to begin with the name", got.stdout)
-	}
-}
-
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
