@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 func TestVersionOfABuild(t *testing.T) {
@@ -50,6 +52,15 @@ func TestVersion(t *testing.T) {
 	var got versionJSON
 	if err := json.Unmarshal([]byte(outputOf(t, "version", "--json")), &got); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v and error %v, want %+v", got, err, want)
+	}
+}
+
+// TestReleaseIsLinkedIn: the linker says nothing about a variable that is not there.
+func TestReleaseIsLinkedIn(t *testing.T) {
+	t.Parallel()
+	text := kit.ReadFile(t, ".goreleaser.yaml")
+	if want := "-X " + reflect.TypeFor[app]().PkgPath() + ".release=v{{"; !strings.Contains(text, want) {
+		t.Errorf("got no %q in .goreleaser.yaml", want)
 	}
 }
 
