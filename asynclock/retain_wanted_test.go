@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -306,6 +307,9 @@ func TestRetainedKeyIsNotTakenWithoutAToken(t *testing.T) {
 // no bubble, for there no time passes meanwhile.)
 func TestRetainedKeyIsTakenAsFastAsTokensComeFree(t *testing.T) {
 	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Go's clock stands still there for half a millisecond or more, so the store is asked now and then")
+	}
 	st := asynclocktest.Wrap(memstore.New())
 	st.Regrant(func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 0, true })
 	c, err := asynclock.New(st, asynclock.WithRetention(time.Hour), asynclock.WithTTL(time.Hour))
