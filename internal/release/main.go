@@ -10,8 +10,8 @@
 //	.ci/release -replace FOLDER   has the module in a folder use this clone, as long as nothing is released
 //
 // All modules of a release have one version, and their tags are of one commit. Each requires the others by that
-// version. Its go.sum can be made before anything is pushed, because the go command takes the modules from a copy. So one push
-// is enough, and it has all tags or none. A failure before leaves nothing behind.
+// version. Its go.sum can be made before anything is pushed, because the go command takes the modules from a copy.
+// So no module waits until another one is public. A failure leaves nothing behind.
 package main
 
 import (
@@ -195,9 +195,11 @@ func isGreen(ctx context.Context, git place, dir string) error {
 	return err
 }
 
-// pushed says how a release that is here becomes public: with all of its tags, or not at all.
+// pushed says how a release that is here becomes public. The root comes first, because it needs no other module, and because
+// GitHub starts no workflow for more than three tags in one push. The others come all or none.
 func pushed(ctx context.Context, tree, version string) error {
-	said, err := place{dir: tree}.run(ctx, "git", "tag", "--list", version, "*/"+version)
-	fmt.Println("git push --atomic origin main", strings.ReplaceAll(said, "\n", " "))
+	others, err := place{dir: tree}.run(ctx, "git", "tag", "--list", "*/"+version)
+	fmt.Println("git push --atomic origin main", version)
+	fmt.Println("git push --atomic origin", strings.ReplaceAll(others, "\n", " "))
 	return err
 }
