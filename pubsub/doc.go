@@ -29,11 +29,12 @@
 //	     ▼              ▼
 //	   Down, or still down: back-off, then subscribe again
 //
-// While an inbox is live it sends a new probe every 5 to 10 s. A subscription ends for any of these
+// While an inbox is live it sends a new probe every 5 to 10 s, and when [Inbox.Prove] is called. A subscription ends for any of these
 // reasons:
 //
 //   - An acknowledgement does not come within 5 s.
 //   - A probe can't be published, or does not come back within 2 s.
+//   - A probe comes back, but from another server than that which decides who is told: [ErrElsewhere].
 //   - [Source].Receive returns.
 //
 // The next subscription follows after a pause of up to 100 ms. The pause doubles to up to 30 s

@@ -63,6 +63,16 @@ func (in *Inbox) Live() bool {
 	return in.state == live && (lasted || !in.short)
 }
 
+// Prove has a live inbox prove its subscription now, instead of up to 10 s later. Call it if there is a reason for doubt. It
+// does not wait, and does nothing if the last proof began less than 2 s ago.
+func (in *Inbox) Prove() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if s := in.current; in.state == live && !s.over && s.probe == "" && time.Since(s.proving) >= steadyAfter {
+		s.proveLocked()
+	}
+}
+
 // Settled returns a channel that is closed, and never sent to, when the first verdict is known: the
 // inbox is live or it is down. This takes 7 s at most, whatever the source does. Close also closes
 // the channel.

@@ -4,6 +4,7 @@ package pubsub_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -116,6 +117,37 @@ func TestProbeThatArrivedCountsWhateverPublishSays(t *testing.T) {
 			wantLive(t, inbox, true)
 			told.want(t, "up")
 		})
+}
+
+// A replica delivers a probe before the primary has said that it knows no receiver.
+func TestASubscriptionElsewhereIsNoneWhateverArrives(t *testing.T) {
+	t.Parallel()
+	elsewhere := fmt.Errorf("no receiver: %w", pubsub.ErrElsewhere)
+	inBubble(t, func(f *fakeSource) { f.publishErr = elsewhere; f.stuckPublish = make(chan struct{}) },
+		func(t *testing.T, f *fakeSource, told *recorder, inbox *pubsub.Inbox) {
+			synctest.Wait()
+			f.send(f.probes[0])
+			wantLive(t, inbox, true)
+			close(f.stuckPublish)
+			synctest.Wait()
+			wantLive(t, inbox, false)
+			told.want(t, "up", "down")
+		})
+}
+
+// A receiver that has a reason for doubt need not wait for the next proof. Many reasons at once make one proof.
+func TestProve(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(t *testing.T, f *fakeSource, _ *recorder, inbox *pubsub.Inbox) {
+		time.Sleep(3 * time.Second)
+		for range 3 {
+			inbox.Prove()
+			synctest.Wait()
+		}
+		if len(f.publishes) != 2 || time.Since(f.publishes[1]) != 0 {
+			t.Errorf("got probes at %v, want the first, and one now", f.publishes)
+		}
+	})
 }
 
 func TestOnlyTheVeryProbeProves(t *testing.T) {

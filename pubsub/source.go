@@ -20,6 +20,9 @@ var (
 	// ErrNotDelivered: the server acknowledged the subscription, but a probe was not delivered in
 	// time. Other messages will not be delivered either.
 	ErrNotDelivered = errors.New("pubsub: subscription confirmed, but no message comes through")
+	// ErrElsewhere: the server that decides who is told does not know the subscription, which is on another one, such as a
+	// replica. [Source].Publish returns it. It counts even if the probe arrives, which that other server may bring about.
+	ErrElsewhere = errors.New("pubsub: the subscription is on another server")
 	// ErrEnded: [Source].Receive returned. Its error, if any, is wrapped too.
 	ErrEnded = errors.New("pubsub: subscription ended")
 )
@@ -42,7 +45,8 @@ type Source interface {
 
 	// Publish sends payload to the channel in the same way as other clients' messages are sent. A
 	// way that only probes take would prove nothing. Publish returns soon after ctx has ended. The
-	// payload may have been sent even if Publish returns an error.
+	// payload may have been sent even if Publish returns an error. An error that is [ErrElsewhere] ends the subscription,
+	// whatever arrives.
 	Publish(ctx context.Context, payload string) error
 }
 

@@ -5,6 +5,7 @@ package pubsub
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -35,6 +36,8 @@ type subscription struct {
 
 	acknowledged bool      // confirmed at least once
 	probe        string    // the expected probe; empty: none is under way
+	latest       string    // the probe that was published last
+	proving      time.Time // since when it was to be
 	owesUp       bool      // the probe under way answers an acknowledgement
 	liveSince    time.Time // zero: not proven yet
 	steady       bool      // set when over: it was live for long enough
@@ -93,12 +96,12 @@ func (s *subscription) timeUp() {
 	}
 }
 
-// notPublished is called when publishing has failed. It ignores a probe that has arrived or was
-// replaced meanwhile.
+// notPublished is called when publishing has failed. It ignores a probe that was replaced meanwhile, and one that has
+// arrived, except if that proves nothing: a replica delivers it sooner than the primary says that it knows no receiver.
 func (s *subscription) notPublished(probe string, err error) {
 	s.inbox.mu.Lock()
 	defer s.inbox.mu.Unlock()
-	if probe == s.probe {
+	if probe == s.probe || probe == s.latest && errors.Is(err, ErrElsewhere) {
 		s.failLocked(fmt.Errorf("pubsub: publish probe: %w", err))
 	}
 }
@@ -123,6 +126,7 @@ func (s *subscription) proveLocked() {
 		s.setTimerLocked(proveWithin)
 	}
 	s.probe = ProbePrefix + rand.Text()
+	s.latest, s.proving = s.probe, time.Now()
 	s.inbox.startPublishingLocked()
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/asynclock/asynclock-go/pubsub"
 	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
@@ -53,18 +54,16 @@ func (ch *channel) Receive(ctx context.Context, confirmed func(), deliver func(s
 // Publish sends to the channel as the scripts do, and learns whether the number of receivers
 // means anything. It means nothing in a Cluster, behind some proxies, and while the
 // subscription is on a replica.
+//
+// After a failover a sharded subscription is still on the old primary. As a replica it delivers the messages of the new
+// one. But handoffs would pass us over, because the new primary knows of no receiver.
 func (ch *channel) Publish(ctx context.Context, payload string) error {
 	receivers, err := ch.store.conn.Publish(ctx, ch.channel(), payload)
 	switch {
 	case !ch.sharded:
 		ch.counted.Store(receivers > 0 && !ch.store.conn.Cluster())
 	case err == nil && receivers == 0:
-		return errElsewhere
+		return pubsub.ErrElsewhere
 	}
 	return err
 }
-
-// errElsewhere: after a failover the subscription is still on the old primary. As a replica
-// it delivers the messages of the new primary. But handoffs would pass us over, because the
-// new primary knows of no receiver.
-var errElsewhere = errors.New("redisstore: the primary of the channel's slot does not know the subscription")

@@ -149,6 +149,11 @@ func (s *session) down(ch *channel, about store.Event, err error) {
 		s.events(about)
 		return
 	}
+	if errors.Is(err, pubsub.ErrElsewhere) { // so are those of other buckets, probably
+		for _, in := range s.open() {
+			in.Prove()
+		}
+	}
 	s.silent(ch, err)
 	s.store.log.Add(slog.LevelDebug, "redisstore: messages don't come through", slog.String("client", s.id), slog.Any("error", err))
 	s.events(about)
