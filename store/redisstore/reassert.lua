@@ -5,8 +5,8 @@
 -- given the key since. If two owners claim the key, the one with the larger token is
 -- right. The other's lease had ended before that token was given.
 --
--- It is about holders of all of a key. A share that the server has forgotten is lost. A group that the server still knows goes, if all of it was granted before the holding: its time
--- was over then.
+-- It is about holders of all of a key. A share that the server has forgotten is lost. A group that the
+-- server still knows goes, if all of it was granted before the holding: its time was over then.
 --
 -- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua); then, if others share
 --       the key, members, details, ceiling (shares.lua)
