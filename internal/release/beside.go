@@ -20,7 +20,7 @@ func (c comparison) beside(ctx context.Context) error {
 	var commands []string
 	for name, tree := range map[string]string{"old": c.old, "new": c.tree} {
 		command := filepath.Join(c.old, "beside-"+name)
-		if _, err := (place{tree, alone}).run(ctx, "go", "build", "-o", command, program); err != nil {
+		if _, err := (place{dir: tree, env: alone}).run(ctx, "go", "build", "-o", command, program); err != nil {
 			return err
 		}
 		commands = append(commands, command, command)
@@ -28,7 +28,7 @@ func (c comparison) beside(ctx context.Context) error {
 	ended := make(chan error)
 	for _, command := range commands { // each ends by itself after two minutes
 		go func() {
-			_, err := place{c.old, nil}.run(ctx, command)
+			_, err := place{dir: c.old, env: nil}.run(ctx, command)
 			ended <- err
 		}()
 	}

@@ -58,7 +58,7 @@ func compare(ctx context.Context, tree string, do func(comparison) error) error 
 		for _, m := range wave {
 			for _, need := range m.needs() { // they may not be public yet
 				beside := filepath.Join(dir, strings.TrimPrefix(need, base))
-				if _, err := (place{filepath.Join(dir, m.dir), alone}).run(ctx, "go", "mod", "edit", "-replace="+need+"="+beside); err != nil {
+				if _, err := (place{dir: filepath.Join(dir, m.dir), env: alone}).run(ctx, "go", "mod", "edit", "-replace="+need+"="+beside); err != nil {
 					return err
 				}
 			}
@@ -76,7 +76,7 @@ func (c comparison) skew(ctx context.Context) error {
 			if strings.HasPrefix(m.dir, "cmd/") {
 				continue
 			}
-			p := place{filepath.Join(c.old, m.dir), alone}
+			p := place{dir: filepath.Join(c.old, m.dir), env: alone}
 			if err := p.all(ctx, []string{"go", "mod", "edit", "-replace=" + base + "=" + c.tree}, []string{"go", "build", "./..."}); err != nil {
 				broken = append(broken, fmt.Errorf("%s of the last release does not build beside this root: %w", m.dir, err))
 				continue
@@ -99,7 +99,7 @@ func (c comparison) broken(ctx context.Context) (string, error) {
 			here[m.path()] = m.dir
 		}
 	}
-	tool := place{c.old, []string{"GOBIN=" + c.old, "GOWORK=off"}}
+	tool := place{dir: c.old, env: []string{"GOBIN=" + c.old, "GOWORK=off"}}
 	if _, err := tool.run(ctx, "go", "install", apidiff); err != nil {
 		return "", err
 	}
@@ -113,10 +113,10 @@ func (c comparison) broken(ctx context.Context) (string, error) {
 				continue
 			}
 			api := filepath.Join(c.old, m.dir, "api.export")
-			if _, err := (place{filepath.Join(c.old, m.dir), alone}).run(ctx, command, "-m", "-w", api, m.path()); err != nil {
+			if _, err := (place{dir: filepath.Join(c.old, m.dir), env: alone}).run(ctx, command, "-m", "-w", api, m.path()); err != nil {
 				return "", err
 			}
-			said, err := place{filepath.Join(c.tree, dir), alone}.run(ctx, command, "-m", "-incompatible", api, m.path())
+			said, err := place{dir: filepath.Join(c.tree, dir), env: alone}.run(ctx, command, "-m", "-incompatible", api, m.path())
 			if err != nil {
 				return "", err
 			}

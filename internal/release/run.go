@@ -15,11 +15,16 @@ import (
 type place struct {
 	dir string
 	env []string
+	tool string // the go command; empty: the one in PATH
 }
 
 // run runs a command and returns what it prints. An error has that, too, and what the command says of it.
 func (p place) run(ctx context.Context, command ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // commands of this program
+	name := command[0]
+	if name == "go" && p.tool != "" {
+		name = p.tool
+	}
+	cmd := exec.CommandContext(ctx, name, command[1:]...) //nolint:gosec // commands of this program
 	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), p.env...)
 	var said, wrong strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &wrong

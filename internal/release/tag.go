@@ -93,5 +93,5 @@ func fetch(ctx context.Context, clone, cache string, modules []string) (string, 
 	defer os.RemoveAll(empty)
 	env := append(goEnv(cache, "direct"), "GIT_CONFIG_COUNT=1",
 		"GIT_CONFIG_KEY_0=url.file://"+clone+".insteadOf", "GIT_CONFIG_VALUE_0=https://"+base)
-	return place{empty, env}.run(ctx, append([]string{"go", "mod", "download", "-json"}, modules...)...)
+	return place{dir: empty, env: env}.run(ctx, append([]string{"go", "mod", "download", "-json"}, modules...)...)
 }

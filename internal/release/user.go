@@ -19,8 +19,8 @@ func (r *rehearsal) user(ctx context.Context, name string, modules ...string) (p
 		return place{}, err
 	}
 	u := place{
-		filepath.Join(r.dir, "users", name),
-		goEnv(filepath.Join(r.dir, "cache"), "file://"+served+"/cache/download,"+r.others),
+		dir: filepath.Join(r.dir, "users", name),
+		env: goEnv(filepath.Join(r.dir, "cache"), "file://"+served+"/cache/download,"+r.others),
 	}
 	return u, os.MkdirAll(u.dir, 0o700)
 }
@@ -34,8 +34,12 @@ func (r *rehearsal) use(ctx context.Context, m *module, version string) error {
 	if err != nil {
 		return err
 	}
-	if !r.short {
-		u.env = append(u.env, "GOTOOLCHAIN=go"+m.file.Go.Version) // the oldest that is promised
+	if !r.short { // with the oldest Go that is promised, from where the sum database is not off
+		root, err := place{env: []string{"GOTOOLCHAIN=go" + m.file.Go.Version}}.run(ctx, "go", "env", "GOROOT")
+		if err != nil {
+			return err
+		}
+		u.tool, u.env = filepath.Join(root, "bin", "go"), append(u.env, "GOTOOLCHAIN=local")
 	}
 	needed, err := r.write(ctx, m, u.dir)
 	if err != nil {
