@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/contrib/gooselock"

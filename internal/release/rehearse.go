@@ -75,6 +75,7 @@ func (r *rehearsal) first(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var all error
 	for _, wave := range waves {
 		for _, m := range wave {
 			switch {
@@ -84,13 +85,16 @@ func (r *rehearsal) first(ctx context.Context) error {
 				err = errors.Join(r.tidy(ctx, m), r.use(ctx, m, "v0.1.0"))
 			case m.dir == ".":
 				err = r.use(ctx, m, "v0.1.0")
+			default:
+				continue
 			}
 			if err != nil {
-				return err
+				r.say("%s: %v", m.dir, err)
 			}
+			all = errors.Join(all, err)
 		}
 	}
-	return nil
+	return all
 }
 
 // second is v0.1.1: who has v0.1.0 and updates the root alone builds as before.

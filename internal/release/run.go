@@ -13,8 +13,8 @@ import (
 
 // A place is a folder in which commands run, with variables of their own.
 type place struct {
-	dir string
-	env []string
+	dir  string
+	env  []string
 	tool string // the go command; empty: the one in PATH
 }
 
