@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"time"
@@ -75,9 +76,7 @@ func (s *stake) hold(g grant, st *Step) {
 		s.beginAnew(nil, st)
 		return
 	}
-	if s.terms.Mode == store.Exclusive {
-		s.key.loseReaders(st)
-	}
+	s.loseForgotten(st)
 	a.held = true
 	s.attempt = nil
 	first := s.key.waiters.first
@@ -223,10 +222,8 @@ func (s *stake) tick(st *Step) {
 		s.releaseRetained(st)
 	case h.lease == nil:
 		s.renewIfDue(st)
-	case h.lease.bound != 0 && st.Now >= h.lease.bound && h.lease.bound <= h.deadline:
-		s.lose(ErrMaxHold, st)
-	case st.Now >= h.deadline:
-		s.lose(s.expiryCause(st.Now), st)
+	case st.Now >= h.end():
+		s.lose(s.lapse(st.Now), st)
 	case s.isLying():
 		s.tickLying(st)
 	default:
@@ -235,6 +232,18 @@ func (s *stake) tick(st *Step) {
 		}
 		s.renewIfDue(st)
 	}
+}
+
+// lapse returns why the holding is over by now, or nil if it is not.
+func (s *stake) lapse(now watchdog.Instant) error {
+	h := s.holding
+	switch {
+	case now < h.end():
+		return nil
+	case h.lease != nil && h.lease.bound != 0 && h.lease.bound <= h.deadline:
+		return ErrMaxHold
+	}
+	return s.expiryCause(now)
 }
 
 // expiryCause returns why trust ran out: either renewals failed, or no renewal was made in time. If the process was
@@ -293,15 +302,15 @@ func (s *stake) loseLease(l *Lease, cause error, st *Step) {
 	}
 }
 
-// loseReaders ends the tenures of this client, because the store has made it the writer. So it has forgotten them,
-// and did not wait for their end: it was told to have no grace.
-func (k *Key) loseReaders(st *Step) {
-	for s := &k.stakes; s != nil; {
-		next := s.next
-		if s.holding != nil && s.isShared() {
-			s.drop(store.ErrExpired, st)
+// loseForgotten ends the tenures of this client that can't be beside what the store has granted it now. So the store has
+// forgotten them, or they have ended, and nobody has told of that yet.
+func (s *stake) loseForgotten(st *Step) {
+	for t := &s.key.stakes; t != nil; {
+		next := t.next
+		if t.holding != nil && t.isTenure() && t.terms.Mode != s.terms.Mode {
+			t.drop(cmp.Or(t.lapse(st.Now), t.holding.whyLost(store.ErrExpired)), st)
 		}
-		s = next
+		t = next
 	}
 }
 

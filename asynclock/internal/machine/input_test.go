@@ -3,6 +3,7 @@
 package machine_test
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -221,7 +222,7 @@ func renew(name string, by time.Duration) input {
 func notify(e store.Event) input {
 	return func(w *world, st *machine.Step) []string {
 		e := e // rows that share this input run beside each other
-		e.Owner = w.host.live
+		e.Owner = cmp.Or(e.Owner, w.host.live)
 		w.key.Event(&e, st)
 		return nil
 	}

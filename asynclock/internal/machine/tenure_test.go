@@ -3,6 +3,7 @@
 package machine_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -157,17 +158,38 @@ func TestFuturesOfTenures(t *testing.T) {
 	})
 }
 
-// A server without grace may grant a writer what it has forgotten to have granted readers. Their client knows.
-func TestAReaderThatTheStoreHasForgotten(t *testing.T) {
+// What a client is granted ends what it has, and can't have any more: the store has forgotten that, or it is over.
+func TestATenureThatTheStoreHasForgotten(t *testing.T) {
 	t.Parallel()
+	with := func(mode with, more ...step) []step {
+		return append([]step{
+			{0, several, ""},
+			{0, arrive("a", mode, maxHold(10*time.Second)), "..."},
+			{0, answer(1, store.AcquireReply{Status: store.Granted, Grant: store.Grant{Token: 10, Weight: 1}, WillNotify: true, Limit: 3}), "..."},
+			{time.Second, arrive("w"), "..."},
+		}, more...)
+	}
+	const over, out = "w has 20; lease of a ends: lease lost: %s; alarm 6s; WARN lease lost", "holding 20 until 14.345s"
 	checkRows(t, []row{
-		{"a writer of its client comes", []step{
+		{"a reader", with(reader,
+			step{2 * time.Second, answer(2, granted(20)), fmt.Sprintf(over, "expired")},
+		), out},
+		{"a permit", with(permits(1),
+			step{2 * time.Second, answer(2, granted(20)), fmt.Sprintf(over, "expired")},
+		), out},
+		{"a reader that was taken by force", with(reader,
+			step{2 * time.Second, notify(store.Event{Kind: store.EventForced, Owner: "o1"}), "..."},
+			step{2 * time.Second, answer(2, granted(20)), fmt.Sprintf(over, "unlocked by force")},
+		), out},
+		{"a reader whose maximum hold is over", with(reader,
+			step{10*time.Second + ms, answer(2, granted(20)), fmt.Sprintf(over, "maximum hold reached")},
+		), out},
+		{"a writer has a share now, and its reader joins beside it", []step{
 			{0, several, ""},
 			{0, arrive("a", reader), "..."},
-			{0, answer(1, followed(10)), "a has 10; alarm 5s"},
-			{0, arrive("b", future, reader), "b lies, 10"},
-			{time.Second, arrive("w"), "..."},
-			{2 * time.Second, answer(2, granted(1)), "w has 1; lease of a ends: lease lost: expired; alarm 6s; WARN lease lost"},
-		}, "holding 1 until 14.345s"},
+			{0, answer(1, granted(10)), "..."},
+			{time.Second, arrive("b", reader, holder("other")), "..."},
+			{time.Second, answer(2, granted(10)), "b has 10"},
+		}, "holding 10 until 14.345s"},
 	})
 }
