@@ -28,7 +28,7 @@ func (c comparison) beside(ctx context.Context) error {
 	ended := make(chan error)
 	for _, command := range commands { // each ends by itself after two minutes
 		go func() {
-			_, err := place{dir: c.old, env: nil}.run(ctx, command)
+			_, err := place{dir: c.old}.run(ctx, command)
 			ended <- err
 		}()
 	}

@@ -11,6 +11,14 @@ import (
 
 const unreleased = "## [Unreleased]\n"
 
+// news returns what the changelog says of what is not released.
+func news(changelog string) (string, error) {
+	text, err := os.ReadFile(changelog)
+	_, after, _ := strings.Cut(string(text), unreleased)
+	next, _, _ := strings.Cut(after, "\n## ")
+	return strings.TrimSpace(next), err
+}
+
 // heading gives what is not released its version, and leaves room for what comes.
 func heading(changelog, version string, now time.Time) error {
 	text, err := os.ReadFile(changelog)
@@ -18,8 +26,8 @@ func heading(changelog, version string, now time.Time) error {
 		return err
 	}
 	before, after, found := strings.Cut(string(text), unreleased)
-	if next, _, _ := strings.Cut(after, "\n## "); !found || strings.TrimSpace(next) == "" {
-		return errors.New("the changelog says of nothing that it is not released yet")
+	if !found {
+		return errors.New("the changelog has no place for what is not released")
 	}
 	after = unreleased + "\n## [" + strings.TrimPrefix(version, "v") + "] - " + now.UTC().Format(time.DateOnly) + "\n" + after
 	return os.WriteFile(changelog, []byte(before+after), 0o644) //nolint:gosec // as git has it

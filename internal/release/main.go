@@ -23,10 +23,11 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil {
@@ -46,6 +47,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	tree := filepath.Dir(os.Getenv("GOWORK")) // from .ci/release; commands in other folders must not see it
+	if tree == "." {
+		return errors.New("it is called by .ci/release")
+	}
 	if err := os.Unsetenv("GOWORK"); err != nil {
 		return err
 	}
@@ -75,9 +79,8 @@ func (c comparison) holds(ctx context.Context, short bool) error {
 		return err
 	}
 	fmt.Print("programs have to be changed for:\n", broken)
-	text, err := os.ReadFile(c.tree + "/CHANGELOG.md")
-	_, next, _ := strings.Cut(string(text), unreleased)
-	if next, _, _ = strings.Cut(next, "\n## "); err == nil && !strings.Contains(next, "\n### Removed\n") && !strings.Contains(next, "\n### Changed\n") {
+	changes, err := news(filepath.Join(c.tree, "CHANGELOG.md"))
+	if err == nil && !strings.Contains(changes, "### Removed\n") && !strings.Contains(changes, "### Changed\n") {
 		err = errors.New("the changelog has nothing that was changed or removed")
 	}
 	return err
@@ -91,17 +94,9 @@ func release(ctx context.Context, tree, version string, dry bool) error {
 		return err
 	}
 	if last == version {
-		fmt.Println(version, "is here already; what is left:")
-		return pushed(ctx, tree, version)
+		return isHere(ctx, tree, version)
 	}
-	if err := isClean(ctx, git); err != nil {
-		return err
-	}
-	broken := ""
-	if err := compare(ctx, tree, func(c comparison) (err error) { broken, err = c.broken(ctx); return err }); err != nil {
-		return err
-	}
-	if err := mayFollow(last, version, broken); err != nil {
+	if err := mayBegin(ctx, git, tree, last, version); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "asynclock-release-")
@@ -122,25 +117,56 @@ func release(ctx context.Context, tree, version string, dry bool) error {
 	}
 	if dry {
 		said, err := place{dir: dir}.run(ctx, "git", "log", "--stat", "--patch", "--reverse", "HEAD^.."+version, "--", "CHANGELOG.md", "*go.mod", "*go.sum")
-		fmt.Println(said)
-		if err != nil {
-			return err
-		}
-		return pushed(ctx, dir, version)
+		fmt.Printf("%s\n\nThese are not here. They would be pushed by:\n", said)
+		return errors.Join(err, pushed(ctx, dir, version))
 	}
-	if _, err := git.run(ctx, "git", "pull", "-q", "--ff-only", "--tags", dir, "main"); err != nil {
+	err = git.all(ctx, // the tags last: as long as they are not here, nothing is
+		[]string{"git", "fetch", "-q", "--no-tags", dir, "main"},
+		[]string{"git", "merge", "-q", "--ff-only", "FETCH_HEAD"},
+		[]string{"git", "fetch", "-q", "--atomic", dir, "refs/tags/*:refs/tags/*"},
+	)
+	if err != nil {
 		return err
+	}
+	return isHere(ctx, tree, version)
+}
+
+// mayBegin says why a release can't be made.
+func mayBegin(ctx context.Context, git place, tree, last, version string) error {
+	if err := isClean(ctx, git); err != nil {
+		return err
+	}
+	if changes, err := news(filepath.Join(tree, "CHANGELOG.md")); err != nil || changes == "" {
+		return errors.Join(err, errors.New("the changelog says of nothing that it is not released yet"))
+	}
+	broken := ""
+	if err := compare(ctx, tree, func(c comparison) (err error) { broken, err = c.broken(ctx); return err }); err != nil {
+		return err
+	}
+	return mayFollow(last, version, broken)
+}
+
+// isHere says how to push a release that the repository has.
+func isHere(ctx context.Context, tree, version string) error {
+	if _, err := (place{dir: tree}).run(ctx, "git", "merge-base", "--is-ancestor", version+"^", "main"); err != nil {
+		return fmt.Errorf("the changelog of %s is not on main: %w", version, err)
 	}
 	fmt.Println(version, "is here: main has its changelog, and the tags are of a commit beside it. To push them:")
 	return pushed(ctx, tree, version)
 }
 
-// clone copies what is committed, as the branch main.
+// clone copies what is committed, as the branch main, for the same author.
 func clone(ctx context.Context, tree, dir string) error {
-	return place{dir: dir}.all(ctx,
+	err := place{dir: dir}.all(ctx,
 		[]string{"git", "clone", "-q", tree, "."},
 		[]string{"git", "checkout", "-q", "-B", "main"},
 	)
+	for _, name := range []string{"user.name", "user.email", "user.signingkey", "commit.gpgsign", "tag.gpgsign"} {
+		if value, _ := (place{dir: tree}).run(ctx, "git", "config", name); value != "" && err == nil {
+			_, err = place{dir: dir}.run(ctx, "git", "config", name, value)
+		}
+	}
+	return err
 }
 
 // replace leads a user's module to the folders of this clone. Those that it does not use do no harm.
@@ -161,6 +187,16 @@ func replace(ctx context.Context, tree, user string) error {
 
 // isClean says why a release can't be made of what is here.
 func isClean(ctx context.Context, git place) error {
+	if origin, _ := git.run(ctx, "git", "remote"); origin != "" {
+		// Tags of releases are of commits beside main, so git brings none by itself.
+		err := git.all(ctx,
+			[]string{"git", "fetch", "-q", "origin", "main", "refs/tags/*:refs/tags/*"},
+			[]string{"git", "merge-base", "--is-ancestor", "FETCH_HEAD", "HEAD"},
+		)
+		if err != nil {
+			return fmt.Errorf("main has not all that is public: %w", err)
+		}
+	}
 	branch, err := git.run(ctx, "git", "branch", "--show-current")
 	if err != nil {
 		return err
@@ -180,7 +216,7 @@ const green = "refs/asynclock/green"
 
 // isGreen runs the gate on a clone, unless it has passed with this commit.
 func isGreen(ctx context.Context, git place, dir string) error {
-	head, err := git.run(ctx, "git", "rev-parse", "HEAD")
+	head, err := place{dir: dir}.run(ctx, "git", "rev-parse", "HEAD")
 	if err != nil {
 		return err
 	}
@@ -188,7 +224,7 @@ func isGreen(ctx context.Context, git place, dir string) error {
 		return nil
 	}
 	fmt.Println("the gate runs; this takes some ten minutes")
-	if _, err := (place{dir: dir}).run(ctx, "bash", ".ci/run"); err != nil {
+	if err := (place{dir: dir}).all(ctx, []string{"bash", ".ci/run"}, []string{"git", "stash", "-q", "--include-untracked"}); err != nil {
 		return err
 	}
 	_, err = git.run(ctx, "git", "update-ref", green, head)

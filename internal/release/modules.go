@@ -139,5 +139,8 @@ func addSums(text []byte, path string, lines []string) []byte {
 		other, _, _ := strings.Cut(line, " ")
 		return other > path || line == ""
 	})
+	if at < 0 {
+		at = len(all)
+	}
 	return []byte(strings.Join(slices.Insert(all, at, lines...), ""))
 }

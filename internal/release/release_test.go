@@ -5,7 +5,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +23,7 @@ func TestMayFollow(t *testing.T) {
 		{"", "v0.1", "", false},
 		{"", "v0.1.0+build", "", false},
 		{"", "v2.0.0", "", false},
+		{"", "v1.0.0-rc.1", "", false},
 		{"v0.1.0", "v0.1.0", "", false},
 		{"v0.2.0", "v0.1.1", "", false},
 		{"v0.1.0", "v0.1.1", "", true},
@@ -74,8 +74,8 @@ func TestHeading(t *testing.T) {
 	if got := read(t, changelog); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if err := heading(changelog, "v0.1.1", now); err == nil || !strings.Contains(err.Error(), "says of nothing") {
-		t.Errorf("nothing has changed: got %v, want an error", err)
+	if got, err := news(changelog); got != "" || err != nil {
+		t.Errorf("got %q, %v; want nothing new", got, err)
 	}
 }
 
@@ -113,4 +113,18 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+func TestInterfacesThatStoresImplementMayGrow(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"- ./store.Session.More: added\n":                       "",
+		"- ./store/redisstore/redisdriver.Driver.More: added\n": "",
+		"- ./store.Session.Close: removed\n":                    "- ./store.Session.Close: removed\n",
+		"- ./fence.Holder.More: added\n":                        "- ./fence.Holder.More: added\n",
+	} {
+		if got := mayGrow.ReplaceAllString(line, ""); got != want {
+			t.Errorf("%q: got %q, want %q", line, got, want)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 // A place is a folder in which commands run, with variables of their own.
@@ -26,6 +27,7 @@ func (p place) run(ctx context.Context, command ...string) (string, error) {
 	}
 	cmd := exec.CommandContext(ctx, name, command[1:]...) //nolint:gosec // commands of this program
 	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), p.env...)
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 10*time.Second
 	var said, wrong strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &wrong
 	if err := cmd.Run(); err != nil {
@@ -47,7 +49,7 @@ func (p place) all(ctx context.Context, commands ...[]string) error {
 // goEnv is the environment in which the go command makes modules: as one without a workspace, and with a
 // module cache of its own, that can be deleted.
 func goEnv(cache, proxy string) []string {
-	return []string{"GOWORK=off", "GOSUMDB=off", "GOFLAGS=-modcacherw -trimpath", "GOMODCACHE=" + cache, "GOPROXY=" + proxy}
+	return []string{"GOWORK=off", "GOSUMDB=off", "GOFLAGS=-modcacherw -trimpath", "GOMODCACHE=" + cache, "GOPROXY=" + proxy, "GOPRIVATE=", "GONOPROXY=none"}
 }
 
 // proxies returns where modules of others are, beginning with those that this machine has.

@@ -24,7 +24,7 @@ func tag(ctx context.Context, clone, version string) ([]string, error) {
 		return nil, err
 	}
 	err = git.all(ctx,
-		[]string{"git", "commit", "-qam", "changelog: " + version},
+		[]string{"git", "commit", "-q", "-m", "changelog: " + version, "CHANGELOG.md"},
 		[]string{"git", "checkout", "-q", "--detach"},
 		[]string{"git", "commit", "-q", "--allow-empty", "-m", "release " + version + "\n\nThe modules require each other by version. No branch has this commit."})
 	if err != nil {
@@ -39,7 +39,7 @@ func tag(ctx context.Context, clone, version string) ([]string, error) {
 			}
 			tags, paths = append(tags, m.tag(version)), append(paths, m.path()+"@"+version)
 		}
-		if err := git.all(ctx, []string{"git", "add", "-A"}, []string{"git", "commit", "-q", "--amend", "--no-edit", "--allow-empty"}); err != nil {
+		if err := git.all(ctx, []string{"git", "add", "-u", "*go.mod", "*go.sum"}, []string{"git", "commit", "-q", "--amend", "--no-edit", "--allow-empty"}); err != nil {
 			return nil, err
 		}
 		for _, name := range tags { // a later commit changes nothing in the modules of earlier ones

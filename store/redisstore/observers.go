@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -69,5 +70,8 @@ func (o *observersChannel) Publish(ctx context.Context, probe string) error {
 		return nil
 	}
 	o.probe.Store(&probe)
-	return o.current().Publish(ctx, probe)
+	if err := o.current().Publish(ctx, probe); !errors.Is(err, pubsub.ErrElsewhere) {
+		return err
+	}
+	return nil // announcements pass nobody over: a replica delivers them
 }
