@@ -49,7 +49,7 @@ func (p place) all(ctx context.Context, commands ...[]string) error {
 // goEnv is the environment in which the go command makes modules: as one without a workspace, and with a
 // module cache of its own, that can be deleted.
 func goEnv(cache, proxy string) []string {
-	return []string{"GOWORK=off", "GOSUMDB=off", "GOFLAGS=-modcacherw -trimpath", "GOMODCACHE=" + cache, "GOPROXY=" + proxy, "GOPRIVATE=", "GONOPROXY=none"}
+	return []string{"GOWORK=off", "GOSUMDB=off", "GOFLAGS=-modcacherw -trimpath", "GOMODCACHE=" + cache, "GOPROXY=" + proxy, "GOENV=off", "GOPRIVATE=", "GONOPROXY="}
 }
 
 // proxies returns where modules of others are, beginning with those that this machine has.

@@ -30,7 +30,7 @@ const program = "internal/test/recipes/first/example_test.go"
 
 // use writes programs with a module: the examples of its packages, which are those of somebody outside.
 func (r *rehearsal) use(ctx context.Context, m *module, version string) error {
-	u, err := r.user(ctx, strings.ReplaceAll(m.dir, "/", "-"), base+"@"+version, m.path()+"@"+version)
+	u, err := r.user(ctx, "of-"+strings.NewReplacer("/", "-", ".", "root").Replace(m.dir), base+"@"+version, m.path()+"@"+version)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (r *rehearsal) use(ctx context.Context, m *module, version string) error {
 		return err
 	}
 	ours := regexp.MustCompile(`(?m)^.*`+regexp.QuoteMeta(base)+`.*$`).FindAllString(string(mod), -1)
-	r.say("%s: with Go %s, its user's go.mod has%s", m.dir, m.file.Go.Version, strings.ReplaceAll(strings.Join(ours, ";"), "\t", " "))
+	r.say("%s: with Go %s, its user's go.mod has %s", m.dir, m.file.Go.Version, strings.ReplaceAll(strings.Join(ours, ";"), "\t", ""))
 	if strings.Contains(string(mod), "replace") {
 		return errors.New("and it has a replace")
 	}
@@ -155,7 +155,7 @@ func (r *rehearsal) tidy(ctx context.Context, m *module) error {
 
 // update has the user of sqlstore update the root alone, and then everything.
 func (r *rehearsal) update(ctx context.Context, version, want string) error {
-	u, err := r.user(ctx, "store-sqlstore", base+"@"+version, base+"/store/sqlstore@"+version)
+	u, err := r.user(ctx, "of-store-sqlstore", base+"@"+version, base+"/store/sqlstore@"+version)
 	if err != nil {
 		return err
 	}
