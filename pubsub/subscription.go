@@ -36,8 +36,8 @@ type subscription struct {
 
 	acknowledged bool      // confirmed at least once
 	probe        string    // the expected probe; empty: none is under way
-	latest       string    // the probe that was published last
-	proving      time.Time // since when it was to be
+	latest       string    // the last probe that was to be published
+	proving      time.Time // since when
 	owesUp       bool      // the probe under way answers an acknowledgement
 	liveSince    time.Time // zero: not proven yet
 	steady       bool      // set when over: it was live for long enough

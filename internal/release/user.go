@@ -167,7 +167,7 @@ func (r *rehearsal) update(ctx context.Context, version, want string) error {
 		got = "does not build"
 		fmt.Println(err)
 	}
-	r.say("who has sqlstore v0.1.0 and updates the root to %s: the program %s", version, got)
+	r.say("who has an older sqlstore and updates the root to %s: the program %s", version, got)
 	if got != want {
 		return fmt.Errorf("it was to say: %s", want)
 	}

@@ -158,7 +158,7 @@ func TestFuturesOfTenures(t *testing.T) {
 	})
 }
 
-// What a client is granted ends what it has, and can't have any more: the store has forgotten that, or it is over.
+// A grant ends what its client has and can't have any more. The store has forgotten that, or it is over.
 func TestATenureThatTheStoreHasForgotten(t *testing.T) {
 	t.Parallel()
 	with := func(mode with, more ...step) []step {
