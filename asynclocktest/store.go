@@ -35,13 +35,13 @@ import (
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-type mark = fortests.Mark // embedded without an exported field
+type mark = fortests.Mark //nolint:unused // embedded, for its method, without an exported field
 
 // A Store is a store behind a faulty network. Make one with [New] or [Wrap]. It is safe for
 // concurrent use, and rules may be added at any time. Its clients warn of forgotten leases, unless
 // [asynclock.WithLeakDetection] says otherwise.
 type Store struct {
-	mark
+	mark //nolint:unused // its method counts
 
 	inner   store.Store
 	joining sync.Mutex // held by Open, so that numbers are in order

@@ -3,7 +3,6 @@
 package machine
 
 import (
-	"cmp"
 	"errors"
 	"log/slog"
 	"time"
@@ -299,18 +298,6 @@ func (s *stake) loseLease(l *Lease, cause error, st *Step) {
 	s.endAll(l, cause, st)
 	if keep := l.holdBack(st.Now); keep > 0 && errors.Is(cause, ErrMaxHold) {
 		s.key.withdraw(store.ReleaseRequest{Key: s.key.Name, Owner: s.owner, Token: l.Token, HoldBack: keep, Uncertain: l.uncertain}, l.Terms.TTL, st)
-	}
-}
-
-// loseForgotten ends the tenures of this client that can't be beside what the store has granted it now. So the store has
-// forgotten them, or they have ended, and nobody has told of that yet.
-func (s *stake) loseForgotten(st *Step) {
-	for t := &s.key.stakes; t != nil; {
-		next := t.next
-		if t.holding != nil && t.isTenure() && t.terms.Mode != s.terms.Mode {
-			t.drop(cmp.Or(t.lapse(st.Now), t.holding.whyLost(store.ErrExpired)), st)
-		}
-		t = next
 	}
 }
 

@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -66,5 +67,21 @@ func (s *stake) countBounds(w *Waiter, root *Lease, now watchdog.Instant) {
 	}
 	if s.terms.MaxHold > 0 && root.bound == 0 {
 		root.bound = now.Add(s.terms.MaxHold)
+	}
+}
+
+// loseForgotten ends the tenures of this client that can't be beside what the store has granted it now. So the store has
+// forgotten them, or they have ended, and nobody has told of that yet.
+func (s *stake) loseForgotten(st *Step) {
+	for t := &s.key.stakes; t != nil; {
+		next := t.next
+		if t.holding != nil && t.isTenure() && t.terms.Mode != s.terms.Mode {
+			cause := t.lapse(st.Now)
+			if cause == nil {
+				cause = t.holding.whyLost(store.ErrExpired)
+			}
+			t.drop(cause, st)
+		}
+		t = next
 	}
 }
