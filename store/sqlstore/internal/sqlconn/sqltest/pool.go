@@ -25,7 +25,7 @@ type poolCase struct {
 // poolCases are all of the table in docs/stores/sql.md, of which a gate by day has the worst.
 func poolCases() (cases []poolCase) {
 	if os.Getenv("ASYNCLOCK_NIGHTLY") == "" {
-		return []poolCase{{1, 6, 3 * time.Second}}
+		return []poolCase{{1, 6, 5 * time.Second}}
 	}
 	for _, size := range []int{1, 2, 5, 20} {
 		for _, locked := range []int{0, 1, 6} {
