@@ -15,6 +15,7 @@ import (
 // Answer handles the store's answer to a request. Meanwhile its attempt may have ended, or a
 // notification may have made this client the holder.
 func (k *Key) Answer(call *Acquire, reply *store.AcquireReply, st *Step) {
+	defer k.reconcile(st)
 	s := k.stakeOf(call.Request().Owner)
 	switch {
 	case s == nil:
@@ -76,7 +77,6 @@ func (s *stake) answerWhileWaiting(call *Acquire, reply *store.AcquireReply, st 
 		s.refuseTooMuch(call, reply.Limit, st)
 	case store.Withdrawn:
 		s.forgetOwner()
-		s.key.serve(nil, st)
 	default:
 		s.failAll(store.ErrForeignData, st)
 	}
@@ -113,15 +113,14 @@ func (s *stake) stillWaiting(call *Acquire, reply *store.AcquireReply, st *Step)
 		}
 	}
 	s.key.refuseTries(func(w *Waiter) error { return s.key.Obstacle(w, st.Now) }, st) // T2
-	if !s.serves(s.key.waiters.first) {                                               // a store that can't refuse has told a try to wait
-		s.beginAnew(nil, st)
-		return
-	}
-	if a.again {
+	switch {
+	case !s.serves(s.key.waiters.first): // a store that can't refuse has told a try to wait
+		s.abandon(nil, st)
+	case a.again:
 		s.requestAgain(st)
-		return
+	default:
+		a.due = st.Now.Add(s.recheckIn(reply))
 	}
-	a.due = st.Now.Add(s.recheckIn(reply))
 }
 
 // refused ends a TryLock, and all that want no less or came before the request: T2. If the holder was notified, the watchdog makes the second
@@ -160,15 +159,14 @@ func (s *stake) recheckIn(reply *store.AcquireReply) time.Duration {
 	return wait
 }
 
-// refuseFirst fails the first waiter, which the store has refused, and lets the next waiter try.
+// refuseFirst fails the first waiter, which the store has refused. The next one has an attempt of its own.
 func (s *stake) refuseFirst(err error, st *Step) {
 	st.fail(s.key.waiters.pop(), err)
 	if s.attempt.uncertain || s.attempt.inFlight > 0 {
-		s.beginAnew(nil, st) // an earlier request may still join the queue
+		s.abandon(nil, st) // an earlier request may still join the queue
 		return
 	}
 	s.forgetOwner()
-	s.key.serve(nil, st)
 }
 
 // requestFailed handles a request that was not answered or was refused.
@@ -188,16 +186,14 @@ func (s *stake) requestFailed(call *Acquire, err error, st *Step) {
 	case call.Ended && call.Request().Wait:
 		// This failure says nothing about the store. The next waiter sends a request as soon as
 		// this one has left.
-		a.again = true
+		a.unasked, s.key.waiters.first.quits = true, true
 		s.requestAt(st.Now.Add(heartbeat(s.terms.TTL)), st.Now)
 		return
 	case call.Ended: // nor that of a try: the next one asks again, as the same owner
 		st.fail(s.key.waiters.pop(), failure.Unreachable(err))
 		if s.serves(s.key.waiters.first) {
 			st.acquires.push(s.firstRequest())
-			return
 		}
-		s.beginAnew(a.trouble, st)
 		return
 	default:
 		s.failed(call, err, st.Now)
@@ -215,5 +211,4 @@ func (s *stake) failAll(err error, st *Step) {
 	for w := s.key.waiters.pop(); w != nil; w = s.key.waiters.pop() {
 		st.fail(w, err)
 	}
-	s.beginAnew(nil, st)
 }

@@ -29,6 +29,7 @@ type Attempt struct {
 	limit  int32 // Permits: the limit in force, as the store last said; 0: it has not
 
 	again      bool  // repeat the request when the one under way is answered
+	unasked    bool  // the request ended with the context of its caller, who is about to leave: the next waiter asks
 	try        bool  // the attempt is that of who never waits, and nobody else may continue it
 	watch      bool  // ask the store to notify us of waiters behind our holding; once set, always
 	watched    bool  // the store has answered a request that asked for that
@@ -68,25 +69,26 @@ type attemptAndAcquire struct {
 	call    Acquire
 }
 
-// contend starts an attempt for the first waiter and returns its first request.
-func (s *stake) contend(now watchdog.Instant) *Acquire {
+// contend starts an attempt for the first waiter and returns its first request. That of a try is the first of two.
+func (s *stake) contend(failures *trouble, now watchdog.Instant) *Acquire {
 	if s.key.waiters.first.Future {
-		s.begin(new(Attempt), now)
-		return s.request()
+		s.begin(new(Attempt), failures, now)
+		return s.firstRequest()
 	}
 	made := new(attemptAndAcquire)
-	s.begin(&made.attempt, now)
+	s.begin(&made.attempt, failures, now)
 	s.requestAs(&made.call)
+	made.call.First = made.attempt.try
 	return &made.call
 }
 
-// begin makes a the attempt of the first waiter. W1: the client registers the owner and takes base
-// before it sends anything.
-func (s *stake) begin(a *Attempt, now watchdog.Instant) {
+// begin makes a the attempt of the first waiter, after those failures of the one before. W1: the client registers the
+// owner and takes base before it sends anything.
+func (s *stake) begin(a *Attempt, failures *trouble, now watchdog.Instant) {
 	w := s.key.waiters.first
 	s.owner = s.key.host.NewOwner()
 	s.terms = w.Terms
-	*a = Attempt{base: now, due: never, try: w.Try}
+	*a = Attempt{base: now, due: never, trouble: failures, try: w.Try}
 	s.attempt = a
 }
 
@@ -101,6 +103,7 @@ func (s *stake) request() *Acquire {
 func (s *stake) requestAs(call *Acquire) {
 	a := s.attempt
 	a.inFlight++
+	a.unasked = false
 	s.key.requests++
 	first := s.key.waiters.first
 	mayLie := first.Future || first.Part || s.key.futures.idle.n > 0
@@ -161,56 +164,14 @@ func (s *stake) serves(w *Waiter) bool {
 }
 
 // abandon ends the attempt and leaves the store's queue, in the background. It also gives back a key
-// that the store has granted. It returns the withdrawal, or nil if the store knows nothing of the owner.
-func (s *stake) abandon(st *Step) (r *Release) {
+// that the store has granted.
+func (s *stake) abandon(failures *trouble, st *Step) {
+	s.key.leaves(st.given)
+	st.given, st.trouble = nil, failures
 	if s.attempt.mayBeThere() {
-		r = s.key.withdrawal(store.ReleaseRequest{
+		st.given = s.key.withdrawal(store.ReleaseRequest{
 			Key: s.key.Name, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
 		}, s.terms.TTL, st)
 	}
 	s.forgetOwner()
-	return r
-}
-
-// beginAnew abandons the attempt, and serves those who are left.
-func (s *stake) beginAnew(failures *trouble, st *Step) {
-	s.key.serveAfter(s.abandon(st), failures, st)
-}
-
-// serve decides what happens to the waiters after something has changed for the first of them. Readers
-// join a tenure that is open. For others a stake contends, if one may. If nobody is left, the key is
-// dropped. Failures are those of the attempt before, which the next one continues to count.
-func (k *Key) serve(failures *trouble, st *Step) {
-	k.serveAfter(nil, failures, st)
-}
-
-// serveAfter is serve after a withdrawal. If a try is the first now, its request comes with it: T4.
-func (k *Key) serveAfter(r *Release, failures *trouble, st *Step) {
-	if k.serveTries(st) {
-		k.leaves(r)
-		return
-	}
-	k.admitReaders(st)
-	first := k.waiters.first
-	rides := r != nil && first != nil && first.Try && k.host.TriesRequeue() && k.mayContend(first)
-	if !rides {
-		k.leaves(r)
-	}
-	k.refuseLate(st)
-	switch {
-	case k.waiters.first == nil:
-		st.Dropped = k.Idle()
-	case k.mayContend(k.waiters.first):
-		s := k.unused()
-		s.begin(new(Attempt), st.Now)
-		s.attempt.trouble = failures
-		if call := s.firstRequest(); rides {
-			r.Requeue, r.Batch[0].Requeue = call, call.Request()
-		} else {
-			st.acquires.push(call)
-		}
-		s.watchTrouble(st.Now)
-	default:
-		k.refuseIdle(st)
-	}
 }

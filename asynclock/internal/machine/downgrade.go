@@ -37,7 +37,8 @@ func (d *Downgrade) lost(cause error) {
 
 // BeginDowngrade ends a writer's lease and returns what to request.
 func (k *Key) BeginDowngrade(l *Lease, st *Step) (*Downgrade, error) {
-	if k.Check(l, 0, st) && l.first == nil && l.lies > 0 {
+	defer k.reconcile(st)
+	if k.check(l, 0, st) && l.first == nil && l.lies > 0 {
 		k.stakeOf(l.Owner).recall(st)
 	}
 	switch {
@@ -69,6 +70,7 @@ func (k *Key) BeginDowngrade(l *Lease, st *Step) (*Downgrade, error) {
 // EndDowngrade handles the store's last answer. If the holding goes on, w gets the lease of a reader.
 // Otherwise w fails, and the key is given up.
 func (k *Key) EndDowngrade(d *Downgrade, w *Waiter, reply *store.ReleaseReply, st *Step) {
+	defer k.reconcile(st)
 	s := k.stakeOf(d.Request.Owner)
 	if s != nil && st.Now >= s.holding.end() {
 		s.tick(st)

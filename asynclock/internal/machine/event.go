@@ -19,6 +19,7 @@ const gapSpread = 50 * time.Millisecond
 // may be late, repeated or forged, except for EventLost, which is no message. Only a grant can make a holder,
 // because it names a secret that only the store was given.
 func (k *Key) Event(e *store.Event, st *Step) {
+	defer k.reconcile(st)
 	s := k.stakeOf(e.Owner)
 	switch {
 	case s == nil:
@@ -126,6 +127,7 @@ func (s *stake) onGrant(e *store.Event, st *Step) {
 // Missed handles that messages may have been lost. If they come through again, the waiter repeats its
 // request; this is W10.
 func (k *Key) Missed(comeAgain bool, st *Step) {
+	defer k.reconcile(st)
 	for s := &k.stakes; s != nil; {
 		next := s.next
 		if !s.isIdle() {

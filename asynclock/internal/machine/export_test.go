@@ -2,6 +2,9 @@
 
 package machine
 
+// Reconcile is what each input ends with.
+func (k *Key) Reconcile(st *Step) { k.reconcile(st) }
+
 // Both reports whether a stake of k has an attempt and a holding. It may have one of them.
 func (k *Key) Both() bool {
 	for s := &k.stakes; s != nil; s = s.next {

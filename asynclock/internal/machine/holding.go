@@ -72,7 +72,7 @@ func (s *stake) hold(g grant, st *Step) {
 	if w := s.key.waiters.first; w == nil || *w.Terms != *s.terms || w.Weight > g.Weight {
 		// The first waiter always has the terms of the attempt. Nobody gets what was granted on others.
 		// Permits may have been granted to the one before it, which wanted fewer.
-		s.beginAnew(nil, st)
+		s.abandon(nil, st)
 		return
 	}
 	s.loseForgotten(st)
@@ -117,7 +117,6 @@ func (s *stake) hold(g grant, st *Step) {
 		l = s.key.host.NewLease(w)
 	}
 	s.give(l, w, lies, st)
-	s.key.refuseAll(st)
 }
 
 // give makes l, with the last token, the lease of w, or lets it lie with w.
@@ -226,9 +225,6 @@ func (s *stake) tick(st *Step) {
 	case s.isLying():
 		s.tickLying(st)
 	default:
-		if s.isBlock() && s.spare(st.Now) > 0 {
-			s.goOn(st)
-		}
 		s.renewIfDue(st)
 	}
 }
@@ -272,12 +268,6 @@ func (h *Holding) whyLost(said error) error {
 // lose ends the present lease with its cause. The key is left to expire in the store, because the
 // holder may not have noticed the loss yet. The holder's Unlock frees the key sooner.
 func (s *stake) lose(cause error, st *Step) {
-	s.drop(cause, st)
-	s.key.serve(nil, st)
-}
-
-// drop is lose, and leaves who is next to its caller.
-func (s *stake) drop(cause error, st *Step) {
 	s.holding.downgrade.lost(cause)
 	if s.holding.lease != nil {
 		s.recall(st)
@@ -362,6 +352,7 @@ func (h *Holding) token() int64 {
 // Abandon ends every lease of the key with err, and leaves the key to expire. It returns how many leases
 // there were, where those that joined by re-entry don't count.
 func (k *Key) Abandon(err error, st *Step) (leases int) {
+	defer k.reconcile(st)
 	for s := &k.stakes; s != nil; {
 		next := s.next
 		if s.holding != nil { // and there is a lease, because TurnAway has left no retained key
@@ -375,7 +366,6 @@ func (k *Key) Abandon(err error, st *Step) (leases int) {
 		}
 		s = next
 	}
-	st.Dropped = leases > 0 && k.Idle()
 	return leases
 }
 

@@ -90,15 +90,13 @@ func (k *Key) revive(st *Step) {
 		}
 	}
 	k.futures.revival = st.Now.Add(mostPause) // if any are left
-	k.revived(st)
+	if k.waiters.first != nil {
+		k.revived(st)
+	}
 }
 
-// revived serves those who queue again.
+// revived has what nobody has given back for those who queue again.
 func (k *Key) revived(st *Step) {
-	if k.waiters.first == nil {
-		k.nobodyIdle(st)
-		return
-	}
 	for s := &k.stakes; s != nil; {
 		next := s.next
 		if s.isRetained() || s.isLying() {
@@ -108,9 +106,7 @@ func (k *Key) revived(st *Step) {
 	}
 	if s := k.contender(); s != nil {
 		s.watchTrouble(st.Now)
-		return
 	}
-	k.serve(nil, st)
 }
 
 // requeueIdle lets idle futures queue again at once.
@@ -121,18 +117,9 @@ func (k *Key) requeueIdle() {
 	}
 }
 
-// nobodyIdle is called when a future has left. Without waiters and futures the key is dropped.
-func (k *Key) nobodyIdle(st *Step) {
-	if k.futures.idle.n == 0 && k.futures.revival != 0 {
-		k.futures.revival = 0
-		st.Dropped = k.Idle()
-	}
-}
-
 // sweep ends some futures that nobody can receive from any more. Each arrival sweeps more than the one future that
 // it may leave behind, so they don't add up.
 func (k *Key) sweep(n int32, st *Step) {
-	first := k.waiters.first
 	for _, q := range [...]*queue{&k.waiters, &k.futures.idle} {
 		for range min(n, q.n) {
 			if w := q.look(); w != nil && w.Future && k.host.IsGone(w) {
@@ -141,10 +128,6 @@ func (k *Key) sweep(n int32, st *Step) {
 			}
 		}
 	}
-	if k.waiters.first != first {
-		k.headChanged(st)
-	}
-	k.nobodyIdle(st)
 }
 
 // fewSwept is how many futures of each queue an arrival looks at.

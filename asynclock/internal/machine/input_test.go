@@ -82,6 +82,7 @@ func leftUnknown(w *world, st *machine.Step) []string {
 // receive receives from a future's channel, or begins to.
 func receive(name string) input {
 	return func(w *world, _ *machine.Step) []string {
+		w.outside = true
 		c := w.callers[name]
 		c.received, c.parked, c.boxed = c.boxed, !c.boxed, false
 		return nil
@@ -92,6 +93,7 @@ func receive(name string) input {
 // result back.
 func receiveBetween(name string) input {
 	return func(w *world, _ *machine.Step) []string {
+		w.outside = true
 		w.callers[name].between = true
 		return nil
 	}
@@ -100,6 +102,7 @@ func receiveBetween(name string) input {
 // forget drops the last reference to a future's channel.
 func forget(name string) input {
 	return func(w *world, _ *machine.Step) []string {
+		w.outside = true
 		w.callers[name].gone = true
 		return nil
 	}
@@ -108,6 +111,7 @@ func forget(name string) input {
 // stop ends the receiving from a future's channel.
 func stop(name string) input {
 	return func(w *world, _ *machine.Step) []string {
+		w.outside = true
 		w.callers[name].parked = false
 		return nil
 	}
@@ -119,6 +123,7 @@ func look(name string) input {
 		c := w.callers[name]
 		if !c.received {
 			_ = receive(name)(w, st)
+			w.outside = false
 		}
 		w.key.Received(&c.waiter, st)
 		if c.waiter.Stage == machine.Ended {
@@ -269,18 +274,21 @@ func abandon(w *world, st *machine.Step) []string {
 
 // several says that the client may have more than one owner.
 func several(w *world, _ *machine.Step) []string {
+	w.outside = true
 	w.host.several = true
 	return nil
 }
 
 // noQueue says that the store has none, so that it does not know who waits.
 func noQueue(w *world, _ *machine.Step) []string {
+	w.outside = true
 	w.host.noQueue = true
 	return nil
 }
 
 // closing says that Close was called.
 func closing(w *world, _ *machine.Step) []string {
+	w.outside = true
 	w.host.closing = true
 	return nil
 }

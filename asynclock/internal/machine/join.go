@@ -8,7 +8,8 @@ import (
 
 // Lasts reports whether the holding that l belongs or belonged to still lasts.
 func (k *Key) Lasts(l *Lease, st *Step) bool {
-	k.Check(l, 0, st)
+	defer k.reconcile(st)
+	k.check(l, 0, st)
 	whole := k.whole(l)
 	// A tenure goes on without this lease, and is no concern of its context.
 	return whole != nil && (l.Err == nil || whole.Terms.Mode == store.Exclusive)
@@ -61,6 +62,7 @@ func (s *stake) admit(w *Waiter, whole *Lease, st *Step) {
 // Join shares the holding of the lease that w is under. It reports false if that has ended by now; then w is
 // to arrive like any other.
 func (k *Key) Join(w *Waiter, st *Step) bool {
+	defer k.reconcile(st)
 	k.needsFutures(w)
 	s := k.stakeOf(w.Lease.Owner)
 	if s != nil && s.holding != nil && st.Now >= s.holding.end() {

@@ -21,6 +21,7 @@ type Key struct {
 	waiters  queue
 	futures  *futures // those that are idle, and how the key lies
 	requests uint32   // how many were made
+	used     bool     // somebody has come since the key was dropped, or made
 	leaving  int      // how many releases of [Release.Leaves] the next try waits for
 	stakes   stake    // the first of them. An exclusive lock needs no other.
 }
@@ -94,6 +95,7 @@ type Terms struct {
 
 // Alarm does the work that is due.
 func (k *Key) Alarm(st *Step) {
+	defer k.reconcile(st)
 	for s := &k.stakes; s != nil; {
 		next := s.next
 		if s.due() <= st.Now {
@@ -118,7 +120,7 @@ func (k *Key) Due() watchdog.Instant {
 	if at == never {
 		return 0
 	}
-	return max(at, 1) // what was taken back, and nobody has, is due since 0
+	return at
 }
 
 // Idle reports whether nobody uses the key: it is new, or is about to be dropped.

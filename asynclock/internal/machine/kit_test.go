@@ -145,6 +145,7 @@ type world struct {
 	order   []*caller      // as they came
 	last    *machine.Lease // the last one that was made
 	ended   []string       // owners of requests of this step that it has ended
+	outside bool           // the last input was none of the machine's
 
 	// The machine has sent these, in this order. Tests name them by number, from 1.
 	acquires []*machine.Acquire
@@ -176,6 +177,7 @@ func (w *world) step(in input) []string {
 	wasIdle := w.key.Idle()
 	said := in(w, &st)
 	w.holds(wasIdle, st.Dropped)
+	w.rests()
 	said = append(append(said, w.host.told...), w.futures()...)
 	w.host.told = nil
 	return append(said, w.carryOut(&st)...)
@@ -222,6 +224,20 @@ func (w *world) holds(wasIdle, dropped bool) {
 		w.Errorf("idle, and not dropped")
 	case idle && wasIdle && dropped:
 		w.Errorf("dropped twice")
+	}
+}
+
+// rests checks that each input ends with what follows from it: if the state is looked at once more, nothing does.
+func (w *world) rests() {
+	w.Helper()
+	if w.outside {
+		w.outside = false
+		return
+	}
+	st, due := machine.Step{Now: w.now}, w.key.Due()
+	w.key.Reconcile(&st)
+	if st.NextAcquire() != nil || st.NextRenewal() != nil || st.NextRelease() != nil || st.NextDecided() != nil || st.NextEnded() != nil || st.Dropped || w.key.Due() != due {
+		w.Errorf("in the state %s something is left to do", w.state())
 	}
 }
 

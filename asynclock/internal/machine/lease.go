@@ -60,6 +60,11 @@ func (k *Key) Until(l *Lease) watchdog.Instant {
 // ends here and now, even if its alarm has not come yet. Check reports whether the lease lasts, and
 // for longer than margin.
 func (k *Key) Check(l *Lease, margin time.Duration, st *Step) bool {
+	defer k.reconcile(st)
+	return k.check(l, margin, st)
+}
+
+func (k *Key) check(l *Lease, margin time.Duration, st *Step) bool {
 	if l.Err != nil {
 		return false
 	}
@@ -101,29 +106,32 @@ func (s *stake) endAll(l *Lease, reason error, st *Step) {
 // for. Err is then the answer. Again says that the lease had been unlocked before, and nothing else
 // counts.
 func (k *Key) Unlock(l *Lease, st *Step) (r *Release, again bool, err error) {
-	k.Check(l, 0, st)
+	again, err = k.unlock(l, st)
+	k.reconcile(st)
+	return st.release, again, err
+}
+
+func (k *Key) unlock(l *Lease, st *Step) (again bool, err error) {
+	k.check(l, 0, st)
 	if l.unlocked {
-		return nil, true, nil
+		return true, nil
 	}
 	last := l.markUnlocked()
 	s := k.stakeOf(l.Owner)
 	switch {
 	case l.Err == nil:
 		s.end(l, ErrUnlocked, st)
+		st.unlocks = s
+		s.lessOne(st)
+		return false, nil
 	case last && !errors.Is(l.Err, store.ErrClosed):
 		// Now everyone has noticed the loss. If the store still keeps the key, it need not do so
 		// for the rest of the TTL.
 		k.withdraw(store.ReleaseRequest{
 			Key: k.Name, Owner: l.Owner, Token: l.Token, HoldBack: l.holdBack(st.Now), Uncertain: l.uncertain,
 		}, l.Terms.TTL, st)
-		return nil, false, l.Err
-	default:
-		return nil, false, l.Err
 	}
-	if s.isBlock() {
-		return s.passPermits(st), false, nil
-	}
-	return s.lessOne(st), false, nil
+	return false, l.Err
 }
 
 // markUnlocked records that this lease was unlocked. It reports whether this was the last of the

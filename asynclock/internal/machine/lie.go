@@ -205,7 +205,7 @@ func (s *stake) look(st *Step) {
 	}
 	switch all := s.recall(st); {
 	case s.isBlock():
-		s.goOn(st)
+		s.passOn(st)
 	case !all: // it was received
 	case !s.lastsLongEnough(st.Now) || !s.deliverNext(mostTries, st):
 		st.releases.push(s.giveBack(0, st))
@@ -245,37 +245,17 @@ func (s *stake) moveOn(st *Step) {
 		}
 		k.reviveIn(pause, st.Now)
 	}
-	s.goOn(st)
+	s.lessOne(st)
 }
 
-// goOn decides what happens to a holding of which something was taken back.
-func (s *stake) goOn(st *Step) {
-	var r *Release
-	switch {
-	case s.isBlock():
-		r = s.passPermits(st)
-	case s.holding.lease == nil:
-		r = s.giveToNext(st)
-	default:
-		r = s.lessOne(st)
-	}
-	if r != nil {
-		st.releases.push(r)
-	}
-}
-
-// lessOne decides what happens to a holding with one lease less. If only futures are left that joined a lease
+// lessOne decides what happens to a holding with one lease less, that goes on. If only futures are left that joined a lease
 // by re-entry, they wait for the key instead.
-func (s *stake) lessOne(st *Step) *Release {
+func (s *stake) lessOne(st *Step) {
 	whole := s.holding.lease
-	if whole.unlocked && !s.isTenure() && whole.joined == whole.lies {
+	if whole != nil && whole.unlocked && !s.isTenure() && whole.joined == whole.lies {
 		s.recall(st)
 	}
-	switch {
-	case whole.unlocked && whole.joiner == nil:
-		return s.giveToNext(st)
-	case s.isLying():
+	if !s.isLoose(st.Now) && s.isLying() && !s.isBlock() {
 		s.yield(st)
 	}
-	return nil
 }

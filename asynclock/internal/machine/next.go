@@ -87,15 +87,13 @@ func (s *stake) release(keep time.Duration, st *Step) *Release {
 	}
 	s.forgetOwner()
 	switch k := s.key; {
-	case k.waiters.first == nil:
-		st.Dropped = k.Idle()
-	case !k.mayContend(k.waiters.first):
+	case k.waiters.first == nil || !k.mayContend(k.waiters.first):
 	case k.waiters.first.Try && !k.host.TriesRequeue():
 		k.leaves(r)
 	default:
 		alone := k.isUnused()
-		r.Requeue = k.unused().contend(st.Now)
-		r.Requeue.First = k.waiters.first.Try && alone
+		r.Requeue = k.unused().contend(nil, st.Now)
+		r.Requeue.First = r.Requeue.First && alone
 		r.Batch[0].Requeue = r.Requeue.Request()
 	}
 	return r

@@ -96,9 +96,7 @@ func (s *stake) admitBlock(st *Step) {
 	k.refuseAsked(st)
 	if r := s.giveUpFree(st); r != nil {
 		st.releases.push(r)
-		return
 	}
-	k.serve(nil, st)
 }
 
 // fill gives what is free in the block to those who take it, in the order of the queue. Permits that lie make room
@@ -173,23 +171,9 @@ func (s *stake) mayTake(w *Waiter, now watchdog.Instant) bool {
 // release of what nobody gets, or nil: P4.
 func (s *stake) passPermits(st *Step) *Release {
 	if s.fill(fewTries, true, st) {
-		if s.key.headChanged(st); s.holding == nil {
-			return nil // a try came to what lay there
-		}
 		s.askForOthers(st)
 	}
 	return s.giveUpFree(st)
-}
-
-// passFree passes on what is free in any block.
-func (k *Key) passFree(st *Step) {
-	for s := &k.stakes; s != nil; {
-		next := s.next
-		if s.holding != nil && s.isBlock() && s.spare(st.Now) > 0 {
-			s.goOn(st)
-		}
-		s = next
-	}
 }
 
 // giveUpFree returns the release of the permits that nobody uses, or nil if all are in use. The last ones
@@ -206,10 +190,9 @@ func (s *stake) giveUpFree(st *Step) *Release {
 		h.block.kept -= free
 	}
 	r := s.rest()
-	if s.key.contender() == nil {
+	if c := s.key.contender(); c == nil || !c.serves(s.key.waiters.first) {
 		s.key.leaves(r) // a try asks once the store has them: T4
 	}
-	s.key.serve(nil, st) // P9: whoever had nobody to ask may ask now
 	return r
 }
 
@@ -232,6 +215,7 @@ func (s *stake) rest() *Release {
 // Rested handles the last answer to a release that keeps a part, and returns what its caller is told. If
 // nothing was held, the block is lost. An answer that never came leaves the rest to the renewals.
 func (k *Key) Rested(r *Release, reply *store.ReleaseReply, st *Step) error {
+	defer k.reconcile(st)
 	q := r.Request()
 	s := k.stakeOf(q.Owner)
 	switch lost := reply.Err == nil && !reply.WasHeld; {
@@ -263,9 +247,6 @@ func (s *stake) learnLimit(limit int32, st *Step) {
 			b.limit = limit
 		}
 	}
-	if s.key.waiters.first != nil {
-		s.key.serve(nil, st)
-	}
 }
 
 // limitChanged handles that the limit was set. A block whose grant did not say the limit may have been granted
@@ -290,7 +271,7 @@ func (s *stake) refuseTooMuch(call *Acquire, limit int32, st *Step) {
 	wanted := call.Request().Share.Weight
 	err := fmt.Errorf("%w: %d are wanted of the %d that were set", ErrPermits, wanted, limit)
 	if s.key.waiters.first.Weight < wanted {
-		s.beginAnew(nil, st)
+		s.abandon(nil, st)
 		return
 	}
 	s.refuseFirst(err, st)

@@ -4,6 +4,7 @@ package machine_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -43,6 +44,7 @@ func runScript(t *rapid.T, mode store.Mode) {
 		world: newWorld(t), T: t, mode: mode,
 		begun: make(map[string]watchdog.Instant), proven: make(map[string]watchdog.Instant),
 		tokens: make(map[string]int64), counted: make(map[*machine.Lease]bool), held: make(map[string]bool), open: make(map[*machine.Acquire]bool), weights: make(map[string]int32),
+		rested: make(map[int]bool),
 	}
 	s.host.several = mode != store.Exclusive
 	actions := s.actions()
@@ -88,6 +90,9 @@ type script struct {
 	seen    int                       // how many requests are in open, or were
 	renewed int
 	given   int // how many releases the store has
+
+	rested     map[int]bool // releases of a part that were answered
+	downgrades []downgrading
 }
 
 // An action is named so that a failure shows what was done.
@@ -128,6 +133,10 @@ func (s *script) actions() []action {
 		{"answer a renewal", s.answerRenewal},
 		{"answer a renewal", s.answerRenewal},
 		{"renew", s.renew},
+		{"answer a release of a part", s.rest},
+		{"downgrade", s.downgrade},
+		{"answer a downgrade", s.answerDowngrade},
+		{"part", s.part},
 	}
 }
 
@@ -413,6 +422,10 @@ func (s *script) answerRenewal() {
 	switch rapid.SampledFrom([]string{"renewed", "renewed", "late", "no answer", "lost"}).Draw(s.T, "answer") {
 	case "renewed":
 		s.prove(r.Request.Owner, r.Sent, r.Request.TTL)
+		reply.Waiters = rapid.IntRange(0, 2).Draw(s.T, "waiters")
+		if s.mode == store.Permits {
+			reply.Limit = rapid.Int32Range(2, 4).Draw(s.T, "limit")
+		}
 	case "late":
 		s.make(late(slices.Index(s.renewals, r) + 1))
 		return
@@ -525,8 +538,8 @@ func (s *script) lasts(l *machine.Lease) {
 func (s *script) end() {
 	s.make(closing)
 	s.make(turnAway)
-	for name, c := range s.callers {
-		if c.waiter.Future && c.received && !c.looked {
+	for _, name := range slices.Sorted(maps.Keys(s.callers)) {
+		if c := s.callers[name]; c.waiter.Future && c.received && !c.looked {
 			c.looked = true
 			s.make(look(name))
 		}

@@ -18,9 +18,6 @@ func (s *stake) admitRow(st *Step) {
 	}
 	s.holding.together = false
 	k.refuseAsked(st)
-	if k.waiters.first != nil {
-		k.serve(nil, st)
-	}
 }
 
 // admitReaders lets the first waiters join a tenure that is open to them. But whoever a stake contends for

@@ -84,7 +84,8 @@ func (s *stake) renewIfDue(st *Step) {
 
 // Renew returns a renewal of the lease by ttl that its caller sends. It fails if the lease has ended.
 func (k *Key) Renew(l *Lease, ttl time.Duration, st *Step) (*Renewal, error) {
-	if k.Check(l, 0, st); l.Err != nil {
+	defer k.reconcile(st)
+	if k.check(l, 0, st); l.Err != nil {
 		return nil, l.Err
 	}
 	s := k.stakeOf(l.Owner)
@@ -97,6 +98,7 @@ func (k *Key) Renew(l *Lease, ttl time.Duration, st *Step) (*Renewal, error) {
 
 // RenewalIsLate counts a renewal as failed for now, so that the next attempt can be made.
 func (k *Key) RenewalIsLate(r *Renewal, st *Step) {
+	defer k.reconcile(st)
 	s := k.stakeOf(r.Request.Owner)
 	if r.answered || s == nil || s.holding == nil {
 		return
@@ -122,6 +124,7 @@ func (s *stake) renewalFailed(err error, st *Step) {
 
 // Renewed handles the answer to a renewal.
 func (k *Key) Renewed(r *Renewal, reply store.RenewReply, st *Step) {
+	defer k.reconcile(st)
 	r.answered = true
 	s := k.stakeOf(r.Request.Owner)
 	if s == nil || s.holding == nil {

@@ -61,20 +61,13 @@ func (s *stake) retake(st *Step) {
 	h := s.holding
 	usable := (h.retained == 0 || st.Now < h.retained) && h.failures == 0 && *s.key.waiters.first.Terms == *s.terms && s.lastsLongEnough(st.Now)
 	switch {
-	case s.isBlock():
-		s.key.passFree(st)
-		if s.key.contender() == nil {
-			s.key.serve(nil, st)
-		}
+	case s.isBlock(): // it is passed on: see settle
 	case usable && s.isShared():
-		if s.reopen(st); s.key.waiters.first != nil && s.key.contender() == nil {
-			s.key.serve(nil, st) // whoever waits behind a try that is served
-		}
+		s.reopen(st)
 	case usable && h.hasToken(st.Now) && s.deliverNext(0, st):
 	default:
-		s.key.ReleaseRetained(st)
+		s.key.releaseRetained(st)
 	}
-	s.key.refuseIdle(st)
 }
 
 // LacksToken reports whether the key is retained and has no token for one more lease yet. It may have
@@ -87,6 +80,11 @@ func (k *Key) LacksToken(now watchdog.Instant) bool {
 // ReleaseRetained gives a retained key back, in the background. Readers may have retained it on several
 // terms.
 func (k *Key) ReleaseRetained(st *Step) {
+	defer k.reconcile(st)
+	k.releaseRetained(st)
+}
+
+func (k *Key) releaseRetained(st *Step) {
 	for s := k.retained(); s != nil; s = k.retained() {
 		s.releaseRetained(st)
 	}

@@ -25,6 +25,10 @@ type Step struct {
 	acquires list[Acquire, *Acquire]
 	renewals list[Renewal, *Renewal]
 	releases list[Release, *Release]
+	unlocks  *stake   // its lease was unlocked
+	release  *Release // that the caller of Unlock sends
+	given    *Release // the withdrawal of an attempt that was given up
+	trouble  *trouble // and its failures, which the next attempt goes on counting
 	decided  list[Waiter, *Waiter]
 	ended    list[Lease, *Lease]
 }

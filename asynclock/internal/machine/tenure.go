@@ -80,7 +80,7 @@ func (s *stake) loseForgotten(st *Step) {
 			if cause == nil {
 				cause = t.holding.whyLost(store.ErrExpired)
 			}
-			t.drop(cause, st)
+			t.lose(cause, st)
 		}
 		t = next
 	}

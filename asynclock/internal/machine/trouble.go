@@ -190,11 +190,7 @@ func (s *stake) giveUp(st *Step) bool {
 		st.note(slog.LevelWarn, "waiting for a key failed",
 			slog.String("key", s.key.Name), slog.Int("waiters", failed), slog.Any("error", err))
 	}
-	if s.serves(s.key.waiters.first) {
-		return true
-	}
-	s.beginAnew(t, st)
-	return false
+	return s.serves(s.key.waiters.first)
 }
 
 // grantedTooLate gives back a key whose grant took so long that too little trust is left. It must not
@@ -206,15 +202,15 @@ func (s *stake) grantedTooLate(call *Acquire, err error, st *Step) {
 	s.failed(call, err, st.Now)
 	t := a.trouble
 	if a.try {
-		s.beginAnew(t, st)
+		s.abandon(t, st)
 		return
 	}
 	if !s.giveUp(st) {
 		return
 	}
-	s.key.leaves(s.abandon(st))
+	s.abandon(t, st)
 	next := s.key.unused()
-	next.begin(new(Attempt), st.Now)
-	next.attempt.trouble, next.attempt.admitted = t, true
+	next.begin(new(Attempt), t, st.Now)
+	next.attempt.admitted = true
 	next.watchTrouble(st.Now)
 }

@@ -99,9 +99,9 @@ func (w *Waiter) wantsNoLess(share store.Share) bool {
 	return w.Weight >= share.Weight && w.Terms.Limit <= share.Limit
 }
 
-// serveTries looks at the first waiters that never wait as if they had just come. It reports whether one of them gets
+// serveTry looks at the first waiters that never wait as if they had just come. It reports whether one of them gets
 // what nobody has.
-func (k *Key) serveTries(st *Step) (served bool) {
+func (k *Key) serveTry(st *Step) (served bool) {
 	for w := k.waiters.first; w != nil && w.Try && k.contender() == nil; w = k.waiters.first {
 		if free := k.takeUp(w, st); free != nil {
 			free.retake(st)
@@ -141,11 +141,9 @@ func (k *Key) leaves(r *Release) {
 // Left handles the first answer to a release that [Release.Leaves] has marked. If the store could not be asked, err says
 // why, and a try that it holds up fails: it has waited for long.
 func (k *Key) Left(err error, st *Step) {
+	defer k.reconcile(st)
 	if failure.Transient(err) && k.isHeldUp() && k.contender() == nil {
 		k.refuseTries(func(*Waiter) error { return failure.Unreachable(err) }, st)
-		k.headChanged(st)
 	}
-	if k.leaving = max(k.leaving-1, 0); k.leaving == 0 && k.waiters.first != nil && k.contender() == nil {
-		k.serve(nil, st)
-	}
+	k.leaving = max(k.leaving-1, 0)
 }

@@ -22,6 +22,7 @@ type Waiter struct {
 	Part   bool // what it gets may be given back before its caller has it
 	Try    bool // never waits
 
+	quits   bool    // its context has ended, and it is about to leave
 	since   uint32  // how many requests of the key were made before it came
 	seen    bool    // its caller has looked at the result
 	decided bool    // is in the list of decided waiters
@@ -62,12 +63,15 @@ func (st *Step) fail(w *Waiter, err error) {
 // Arrive adds a waiter. Its request may be among the effects. If Arrive fails, with ErrQueueFull or with what keeps
 // out a waiter that never waits, the waiter was not added.
 func (k *Key) Arrive(w *Waiter, st *Step) error {
+	defer k.reconcile(st)
 	k.needsFutures(w)
 	if w.Future {
 		k.futures.arrives(st.Now)
 	}
+	k.used = true
 	if k.pending() >= w.Terms.QueueLimit {
 		k.sweep(mostTries, st)
+		k.follow(st)
 	}
 	var free *stake
 	if k.waiters.first == nil {
@@ -78,12 +82,12 @@ func (k *Key) Arrive(w *Waiter, st *Step) error {
 			return err
 		}
 	}
-	w.Since, w.since, st.Dropped = st.Now, k.requests, false
+	w.Since, w.since = st.Now, k.requests
 	k.waiters.push(w)
 	if free != nil {
 		free.retake(st)
-	} else {
-		k.arrived(w, st)
+	} else if s := k.contender(); s != nil {
+		s.joined(w, st)
 	}
 	if w.Future {
 		k.sweep(fewSwept, st)
@@ -91,20 +95,11 @@ func (k *Key) Arrive(w *Waiter, st *Step) error {
 	return nil
 }
 
-// arrived decides what happens to a waiter that has queued.
-func (k *Key) arrived(w *Waiter, st *Step) {
-	k.admitReaders(st)
-	switch s := k.contender(); {
-	case k.waiters.first == nil: // it was admitted
-	case s != nil:
-		s.joinTrouble(w)
-		if a := s.attempt; w.Try && a.inFlight == 0 && a.blocker == nil && a.grace != 0 {
-			s.requestAgain(st) // T1: the grace is over, and the next heartbeat may be far
-		}
-	case k.mayContend(k.waiters.first):
-		call := k.unused().contend(st.Now)
-		call.First = w.Try
-		st.acquires.push(call)
+// joined handles that w has come to those for whom the stake contends.
+func (s *stake) joined(w *Waiter, st *Step) {
+	s.joinTrouble(w)
+	if a := s.attempt; w.Try && a.inFlight == 0 && a.blocker == nil && a.grace != 0 {
+		s.requestAgain(st) // T1: the grace is over, and the next heartbeat may be far
 	}
 }
 
@@ -183,55 +178,28 @@ func (k *Key) ourHolding(w *Waiter, now watchdog.Instant) error {
 // Leave ends one waiter with err, at any stage. A lease that lies with it goes to the next waiter. A lease that
 // somebody has received stays the receiver's.
 func (k *Key) Leave(w *Waiter, err error, st *Step) {
+	defer k.reconcile(st)
 	switch w.Stage {
 	case Lying:
 		s := k.stakeOf(w.Lease.Owner)
 		if s.takeBack(w.Lease, st) {
 			st.fail(w, err)
-			s.goOn(st)
+			s.lessOne(st)
 		}
 	case Queued:
-		wasFirst := k.waiters.first == w
 		k.waiters.remove(w)
 		st.fail(w, err)
-		if wasFirst {
-			k.headChanged(st)
-		}
 	case Idle:
 		k.futures.idle.remove(w)
 		st.fail(w, err)
-		k.nobodyIdle(st)
 	case Joining, Claimed, Ended:
 	}
 }
 
-// headChanged adapts the attempt to the remaining waiters. It ends the attempt if nobody waits, and
-// begins a new one if the first waiter has other terms.
-func (k *Key) headChanged(st *Step) {
-	s := k.contender()
-	if s == nil {
-		k.serve(nil, st) // P9: unlike the one before, it may have somebody to ask
-		return
-	}
-	if w := k.waiters.first; s.serves(w) {
-		// The waiter that left gave up; in trouble, the next request has its time. P8: the place in the
-		// queue stays, for a request with another weight.
-		if s.attempt.again || s.attempt.trouble == nil && w.Weight != s.attempt.weight {
-			s.requestAgain(st)
-		}
-		return
-	}
-	t := s.attempt.trouble
-	s.beginAnew(t, st)
-}
-
 // TurnAway answers every waiter with err, takes back what lies, and gives a retained key back.
 func (k *Key) TurnAway(err error, st *Step) {
-	if k.Idle() {
-		return
-	}
+	defer k.reconcile(st)
 	k.turnAll(err, st)
-	k.headChanged(st)
 	for s := &k.stakes; s != nil; {
 		next := s.next
 		switch {
@@ -241,11 +209,10 @@ func (k *Key) TurnAway(err error, st *Step) {
 		case s.holding.lease.lying != nil || s.holding.lease.lies > 0:
 			s.recall(st)
 			k.turnAll(err, st)
-			s.goOn(st)
+			s.lessOne(st)
 		}
 		s = next
 	}
-	k.nobodyIdle(st)
 }
 
 // turnAll fails all who have no lease.
@@ -261,6 +228,7 @@ func (k *Key) turnAll(err error, st *Step) {
 // Received handles that a caller looks at its result. A lease that has ended before the first look is an
 // error instead. Nobody is at work under it, so it counts as unlocked.
 func (k *Key) Received(w *Waiter, st *Step) {
+	defer k.reconcile(st)
 	if w.Stage == Lying {
 		k.stakeOf(w.Lease.Owner).claim(w, st)
 	}
@@ -268,8 +236,8 @@ func (k *Key) Received(w *Waiter, st *Step) {
 		return
 	}
 	w.seen = true
-	if l := w.Lease; !k.Check(l, 0, st) {
-		_, _, _ = k.Unlock(l, st) // it has ended, so there is no release to send
+	if l := w.Lease; !k.check(l, 0, st) {
+		_, _ = k.unlock(l, st) // it has ended, so there is no release to send
 		w.Stage, w.Err, w.Lease = Ended, l.Err, nil
 	}
 }
