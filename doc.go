@@ -47,7 +47,7 @@
 //	who gets the key next, in Redis         store/redisstore/release.go: plan picks the script; release_fast.lua;
 //	                                        lock.lua: choose; shares.lua: serve
 //	how long a lease is trusted             asynclock/internal/machine/timing.go: trustUntil
-//	where a lease learns that it is lost    asynclock/internal/machine/holding.go: tick, lose; the causes:
+//	where a lease learns that it is lost    asynclock/internal/machine/loss.go: tick, lose; the causes:
 //	                                        asynclock/errors.go, from ErrLost to ErrNotRenewed
 //	what happens when a holder dies         docs/design.md, "From Lock to loss"; for permits docs/internals/shares.md
 //	how a key is shared                     store/share.go; asynclock/internal/machine/readers.go, permits.go, tenure.go;

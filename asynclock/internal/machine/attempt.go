@@ -162,16 +162,3 @@ func (a *Attempt) mayBeThere() bool { return a.known || a.uncertain || a.inFligh
 func (s *stake) serves(w *Waiter) bool {
 	return w != nil && *w.Terms == *s.terms && w.Try == s.attempt.try && (!w.Try || w.Weight == s.attempt.weight)
 }
-
-// abandon ends the attempt and leaves the store's queue, in the background. It also gives back a key
-// that the store has granted.
-func (s *stake) abandon(failures *trouble, st *Step) {
-	s.key.leaves(st.given)
-	st.given, st.trouble = nil, failures
-	if s.attempt.mayBeThere() {
-		st.given = s.key.withdrawal(store.ReleaseRequest{
-			Key: s.key.Name, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
-		}, s.terms.TTL, st)
-	}
-	s.forgetOwner()
-}

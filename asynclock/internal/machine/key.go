@@ -128,3 +128,24 @@ func (k *Key) Idle() bool { return k.isUnused() && k.waiters.first == nil && k.f
 
 // isUnused reports whether this client has nothing of the key in the store, and asks for nothing.
 func (k *Key) isUnused() bool { return k.stakes.isIdle() && k.stakes.next == nil }
+
+// due returns when the stake has to be looked at.
+func (s *stake) due() watchdog.Instant {
+	switch {
+	case s.attempt != nil:
+		return s.attempt.due
+	case s.holding != nil:
+		return s.holdingDue()
+	}
+	return never
+}
+
+// alarm does the work that is due.
+func (s *stake) alarm(st *Step) {
+	if s.attempt != nil {
+		s.attempt.due = never
+		s.attemptDue(st)
+	} else {
+		s.tick(st)
+	}
+}

@@ -26,21 +26,6 @@ type block struct {
 // all of them.
 const mostExtra = 1024
 
-// isBlock reports whether the stake is for permits.
-func (s *stake) isBlock() bool { return s.terms.Mode == store.Permits }
-
-// free returns how many permits of the block nobody uses. P1: a lease lies in one block.
-func (s *stake) free() int32 { return s.holding.block.kept - s.holding.lease.Weight }
-
-// spare returns how many permits of the block nobody uses and nothing keeps back. Leases with a minimum hold have begun
-// together, so that of each ends at the same time.
-func (s *stake) spare(now watchdog.Instant) int32 {
-	if s.holding.lease.joiner != nil && s.holding.lease.holdBack(now) > 0 {
-		return 0
-	}
-	return s.free()
-}
-
 // extra returns how many permits the waiters directly behind the first could use at once: P2.
 func (s *stake) extra() (sum int32) {
 	first := s.key.waiters.first

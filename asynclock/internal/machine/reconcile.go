@@ -4,8 +4,8 @@ package machine
 
 import "github.com/asynclock/asynclock-go/watchdog"
 
-// reconcile ends each step. An input changes the state. What follows for those who wait and for the key is decided here,
-// from the state alone.
+// reconcile ends each step. An input only changes the state. Here is decided, from the state alone, what follows for
+// those who wait and for the key. To reconcile once more changes nothing.
 func (k *Key) reconcile(st *Step) {
 	k.follow(st)
 	k.leaves(st.given)
@@ -15,13 +15,13 @@ func (k *Key) reconcile(st *Step) {
 	}
 }
 
-// follow decides what follows for the waiters. A stake that contends goes on for the first of them, if it may.
-// Otherwise readers join a tenure that is open, and a stake contends for others, if one may.
+// follow passes on what nobody has, then serves the waiters. A stake that contends goes on for the first of them, if it
+// may. Otherwise readers join a tenure that is open, and a stake contends for others, if one may.
 func (k *Key) follow(st *Step) {
 	for again := true; again; again = k.serveTry(st) {
 		k.settle(st)
 		if s := k.contender(); s != nil {
-			s.goOnFor(k.waiters.first, st)
+			s.adapt(k.waiters.first, st)
 		}
 	}
 	k.admitReaders(st)
@@ -42,8 +42,9 @@ func (k *Key) follow(st *Step) {
 	}
 }
 
-// goOnFor adapts the attempt to the first waiter, or nil. It ends the attempt if nobody waits, or if it can't go on for that one.
-func (s *stake) goOnFor(first *Waiter, st *Step) {
+// adapt lets the attempt go on for the first waiter, which may be another than before, or nil. It ends the attempt if it
+// can't.
+func (s *stake) adapt(first *Waiter, st *Step) {
 	a := s.attempt
 	switch {
 	case !s.serves(first):
@@ -99,7 +100,7 @@ func (s *stake) isLoose(now watchdog.Instant) bool {
 
 // passOn gives what nobody has to waiters of this client, retains it, or gives it back to the store.
 func (s *stake) passOn(st *Step) {
-	isUnlocked := s == st.unlocks
+	isUnlocked := s == st.unlocks // s may be another's in the end
 	var r *Release
 	if s.isBlock() {
 		r = s.passPermits(st)
@@ -113,4 +114,56 @@ func (s *stake) passOn(st *Step) {
 	default:
 		st.releases.push(r)
 	}
+}
+
+// serveTry looks at the first waiters that never wait as if they had just come. It reports whether one of them gets
+// what nobody has.
+func (k *Key) serveTry(st *Step) (served bool) {
+	for w := k.waiters.first; w != nil && w.Try && k.contender() == nil; w = k.waiters.first {
+		if free := k.takeUp(w, st); free != nil {
+			free.retake(st)
+			return true
+		}
+		var err error
+		if k.open(w, st.Now) == nil {
+			err = k.keepsOut(w, st.Now)
+		}
+		if err == nil {
+			break
+		}
+		k.waiters.pop()
+		st.fail(w, err)
+	}
+	return false
+}
+
+// retake gives what nobody has to the first waiter, which has just come. It does so at once if it is
+// allowed to, and otherwise through the store.
+func (s *stake) retake(st *Step) {
+	h := s.holding
+	usable := (h.retained == 0 || st.Now < h.retained) && h.failures == 0 && *s.key.waiters.first.Terms == *s.terms && s.lastsLongEnough(st.Now)
+	switch {
+	case s.isBlock(): // it is passed on: see settle
+	case usable && s.isShared():
+		s.reopen(st)
+	case usable && h.hasToken(st.Now) && s.deliverNext(0, st):
+	default:
+		s.key.releaseRetained(st)
+	}
+}
+
+// takeUp returns the stake that nobody has, and that w is to get, the first waiter, or that stands in its way, or nil.
+// It takes back what lies. A reader joins a tenure that is open instead.
+func (k *Key) takeUp(w *Waiter, st *Step) (found *stake) {
+	if k.open(w, st.Now) != nil {
+		return nil
+	}
+	k.recallFor(w, st)
+	for s := &k.stakes; s != nil; s = s.next {
+		free := s.isRetained() || s.holding != nil && s.isBlock() && s.spare(st.Now) > 0
+		if free && (found == nil || *s.terms == *w.Terms) {
+			found = s
+		}
+	}
+	return found
 }

@@ -3,9 +3,6 @@
 package machine
 
 import (
-	"time"
-
-	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -17,8 +14,6 @@ import (
 
 // Retained reports whether the client has the key and nobody holds it.
 func (k *Key) Retained() bool { return k.retained() != nil }
-
-func (s *stake) isRetained() bool { return s.holding != nil && s.holding.lease == nil }
 
 // mayRetain reports whether the client may keep a key whose last lease has been unlocked and for which
 // no local waiter exists.
@@ -46,28 +41,6 @@ func (s *stake) retain(now watchdog.Instant) {
 	h.retained = now.Add(s.terms.Retention)
 	h.cohort.since = 0 // no other client has waited
 	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(now))
-}
-
-// watchfulSchedule returns when to renew a key that is retained, or that readers may join. The renewal
-// also detects clients that could not notify us. Such a key is therefore renewed as often as with the
-// default TTL, however long its own TTL is. Other keys are not.
-func watchfulSchedule(ttl time.Duration, lane int) schedule {
-	return schedule{ttl: min(ttl, store.DefaultTTL), lane: lane}
-}
-
-// retake gives what nobody has to the first waiter, which has just come. It does so at once if it is
-// allowed to, and otherwise through the store.
-func (s *stake) retake(st *Step) {
-	h := s.holding
-	usable := (h.retained == 0 || st.Now < h.retained) && h.failures == 0 && *s.key.waiters.first.Terms == *s.terms && s.lastsLongEnough(st.Now)
-	switch {
-	case s.isBlock(): // it is passed on: see settle
-	case usable && s.isShared():
-		s.reopen(st)
-	case usable && h.hasToken(st.Now) && s.deliverNext(0, st):
-	default:
-		s.key.releaseRetained(st)
-	}
 }
 
 // LacksToken reports whether the key is retained and has no token for one more lease yet. It may have

@@ -5,6 +5,7 @@ package machine
 import (
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -46,4 +47,11 @@ func (s schedule) retryIn(failures int) time.Duration {
 // however each one fails.
 func (s schedule) timeout(remaining time.Duration, failures int) time.Duration {
 	return max(min(remaining/4, time.Second<<min(max(failures, 0), 10)), 5*time.Millisecond)
+}
+
+// watchfulSchedule returns when to renew a key that is retained, or that readers may join. The renewal
+// also detects clients that could not notify us. Such a key is therefore renewed as often as with the
+// default TTL, however long its own TTL is. Other keys are not.
+func watchfulSchedule(ttl time.Duration, lane int) schedule {
+	return schedule{ttl: min(ttl, store.DefaultTTL), lane: lane}
 }

@@ -56,27 +56,6 @@ func (s *stake) ttl() time.Duration {
 	return holdTTL(s.terms.TTL, max(s.terms.MaxHold, s.terms.MinHold))
 }
 
-// due returns when the stake has to be looked at.
-func (s *stake) due() watchdog.Instant {
-	switch {
-	case s.attempt != nil:
-		return s.attempt.due
-	case s.holding != nil:
-		return s.holdingDue()
-	}
-	return never
-}
-
-// alarm does the work that is due.
-func (s *stake) alarm(st *Step) {
-	if s.attempt != nil {
-		s.attempt.due = never
-		s.attemptDue(st)
-	} else {
-		s.tick(st)
-	}
-}
-
 // forgetOwner ends the use of the owner id in this client. Later replies and events for this owner are
 // ignored.
 func (s *stake) forgetOwner() {
@@ -150,18 +129,36 @@ func (k *Key) mayContend(w *Waiter) bool {
 	return !k.hasAll(w)
 }
 
-// takeUp returns the stake that nobody has, and that w is to get, the first waiter, or that stands in its way, or nil.
-// It takes back what lies. A reader joins a tenure that is open instead.
-func (k *Key) takeUp(w *Waiter, st *Step) (found *stake) {
-	if k.open(w, st.Now) != nil {
-		return nil
+// isBlock reports whether the stake is for permits.
+func (s *stake) isBlock() bool { return s.terms.Mode == store.Permits }
+
+// free returns how many permits of the block nobody uses. P1: a lease lies in one block.
+func (s *stake) free() int32 { return s.holding.block.kept - s.holding.lease.Weight }
+
+// spare returns how many permits of the block nobody uses and nothing keeps back. Leases with a minimum hold have begun
+// together, so that of each ends at the same time.
+func (s *stake) spare(now watchdog.Instant) int32 {
+	if s.holding.lease.joiner != nil && s.holding.lease.holdBack(now) > 0 {
+		return 0
 	}
-	k.recallFor(w, st)
-	for s := &k.stakes; s != nil; s = s.next {
-		free := s.isRetained() || s.holding != nil && s.isBlock() && s.spare(st.Now) > 0
-		if free && (found == nil || *s.terms == *w.Terms) {
-			found = s
-		}
-	}
-	return found
+	return s.free()
 }
+
+// isJoinable reports whether leases can join a tenure on these terms. S7, P10: a lease with a maximum or
+// minimum hold, or without renewal, has an end of its own.
+func (s *stake) isJoinable() bool {
+	return s.terms.Renew && s.terms.MaxHold == 0 && s.terms.MinHold == 0 || s.holding != nil && s.holding.unseen
+}
+
+// endTogether reports whether leases on these terms end together if they begin together: their holds have one bound.
+// So a grant can serve several of them: S7, P10. Until all have ended, the client keeps back what a minimum hold keeps.
+// That is short enough for the store to keep it if the client dies: see trust in a grant by message.
+func (s *stake) endTogether() bool {
+	t := s.terms
+	return t.Renew && (t.MaxHold > 0 || t.MinHold > 0) && t.MinHold <= heartbeat(t.TTL)
+}
+
+// mayShare reports whether the lease of w can share the tenure.
+func (s *stake) mayShare(w *Waiter) bool { return s.isJoinable() || s.holding.together && !w.Future }
+
+func (s *stake) isRetained() bool { return s.holding != nil && s.holding.lease == nil }

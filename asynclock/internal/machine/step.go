@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -70,17 +69,16 @@ func (st *Step) measured(sent watchdog.Instant, ttl time.Duration) {
 	st.TripSent, st.TripTTL = sent, ttl
 }
 
-// withdraw ends, in the background, everything that an owner has in the store.
-func (k *Key) withdraw(request store.ReleaseRequest, ttl time.Duration, st *Step) {
-	k.leaves(k.withdrawal(request, ttl, st))
+// decide notes that w has a result.
+func (st *Step) decide(w *Waiter) {
+	if !w.decided {
+		w.decided = true
+		st.decided.push(w)
+	}
 }
 
-// withdrawal is withdraw for a release that may take the next request with it.
-func (k *Key) withdrawal(request store.ReleaseRequest, ttl time.Duration, st *Step) *Release {
-	r := k.host.NewRelease()
-	r.Batch[0] = request
-	r.TTL, r.Until = ttl, st.Now.Add(2*ttl)
-	r.Withdrawal = true
-	st.releases.push(r)
-	return r
+// fail ends the waiter with err. It is in no queue any more, and its result was taken back.
+func (st *Step) fail(w *Waiter, err error) {
+	w.Stage, w.Err, w.Lease = Ended, err, nil
+	st.decide(w)
 }

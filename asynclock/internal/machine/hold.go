@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A grant is what makes a client the holder.
+type grant struct {
+	store.Grant
+
+	ttl      time.Duration    // that the store set at some moment after sent
+	sent     watchdog.Instant // when the request was sent
+	deadline watchdog.Instant // of trust
+	waiters  int              // in the store, behind the holder
+	message  bool             // it came by a message
+}
+
+// hold makes this client the key's holder and gives the lease to its first waiter.
+func (s *stake) hold(g grant, st *Step) {
+	a := s.attempt
+	if w := s.key.waiters.first; w == nil || *w.Terms != *s.terms || w.Weight > g.Weight {
+		// The first waiter always has the terms of the attempt. Nobody gets what was granted on others.
+		// Permits may have been granted to the one before it, which wanted fewer.
+		s.abandon(nil, st)
+		return
+	}
+	s.loseForgotten(st)
+	a.held = true
+	s.attempt = nil
+	first := s.key.waiters.first
+	h, l := s.key.host.NewHolding(first)
+	s.holding = h
+	*h = Holding{
+		uncertain: a.uncertain,
+		inFlight:  a.inFlight,
+
+		deadline: g.deadline,
+		renewAt:  schedule{ttl: g.ttl, lane: s.key.host.Lane()}.renewAt(g.sent),
+		granted:  st.Now,
+		grant:    g.Grant,
+		last:     g.Token,
+		cohort:   cohort{waited: g.waiters > 0, watch: a.watched || s.isTenure(), watching: a.watched, renewed: st.Now},
+		// An unanswered request may be the one that was granted.
+		notified:  !a.unnotified && a.inFlight == 0,
+		requested: a.contended,
+		closed:    a.contended,
+		block:     block{held: g.Weight, kept: g.Weight, limit: a.limit, blind: g.message},
+	}
+	if s.key.futures != &noFutures {
+		s.key.futures.lieUntil = 0
+	}
+	if s.isTenure() {
+		s.beginTenure(l, g.sent, st)
+		return
+	}
+	tries := fewTries
+	if a.try {
+		tries = 0 // its caller does not wait for another's unlock
+	}
+	w, lies := s.choose(tries, st)
+	if w == nil { // nobody can receive any more
+		st.releases.push(s.giveBack(0, st))
+		return
+	}
+	if w != first {
+		l = s.key.host.NewLease(w)
+	}
+	s.give(l, w, lies, st)
+}
+
+// give makes l, with the last token, the lease of w, or lets it lie with w.
+func (s *stake) give(l *Lease, w *Waiter, lies bool, st *Step) {
+	h := s.holding
+	l.Token, l.Owner, l.Terms, l.uncertain = h.last, s.owner, w.Terms, h.isUncertain()
+	h.lease, w.Lease = l, l
+	if !lies {
+		s.claim(w, st)
+		return
+	}
+	w.Stage, l.lying, h.unseen = Lying, w, false
+	h.renewAt = min(h.renewAt, s.watchAt(st.Now))
+	s.key.futures.lain, s.key.futures.lookAt = st.Now, st.Now.Add(firstLook)
+}
+
+// claim makes the lease its caller's.
+func (s *stake) claim(w *Waiter, st *Step) {
+	h, l := s.holding, w.Lease
+	hasLain := h.unseen || l.lying != nil && (l.first == nil || s.isTenure())
+	if l.lying != nil && l.first != nil {
+		l.first.lies--
+	}
+	h.unseen = false
+	if f := s.key.futures; f != &noFutures && !s.isTenure() {
+		f.lieUntil = st.Now // somebody of this client has had it
+	}
+	if w.Stage, l.lying = Claimed, nil; w.Future {
+		s.key.futures.vain = 0
+	}
+	if l.first != nil {
+		s.countBounds(w, l.first, st.Now)
+	} else if l.claimed = st.Now; w.Terms.MaxHold > 0 {
+		l.bound = l.claimed.Add(w.Terms.MaxHold)
+	}
+	if hasLain && !s.terms.Renew && !h.renewing && st.Now < h.deadline {
+		h.renewing, h.again = true, false
+		st.renewals.push(s.renewal(s.ttl(), st.Now)) // once, for the whole TTL that its caller is to have
+	}
+	st.decide(w)
+}
