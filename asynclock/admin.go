@@ -166,7 +166,7 @@ func (c *Client) releaseRetained(key string) {
 	if s == nil || !s.machine.Retained() {
 		return
 	}
-	st := stepNow()
+	st := s.stepNow()
 	s.machine.ReleaseRetained(&st)
 	s.carryOutLocked(&st)
 }

@@ -206,7 +206,7 @@ func (c *Client) rejectWaiters() {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
-			st := stepNow()
+			st := s.stepNow()
 			s.machine.TurnAway(ErrClosed, &st)
 			s.carryOutLocked(&st)
 		}
@@ -251,7 +251,7 @@ func (c *Client) abandonLeases() int {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
-			st := stepNow()
+			st := s.stepNow()
 			n += s.machine.Abandon(ErrClosed, &st)
 			s.carryOutLocked(&st)
 		}

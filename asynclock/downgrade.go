@@ -118,7 +118,7 @@ func (l *Lease) endDowngrade(d *machine.Downgrade, w *waiter, reply *store.Relea
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	st := stepNow()
+	st := s.stepNow()
 	s.machine.EndDowngrade(d, &w.Waiter, reply, &st)
 	s.carryOutLocked(&st)
 	l.reader = w.lease()

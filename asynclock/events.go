@@ -21,7 +21,7 @@ func (c *Client) onEvent(e store.Event) {
 		return // the owner is forgotten; see W7 in docs/design.md
 	}
 	defer s.shard.mu.Unlock()
-	st := stepNow()
+	st := s.stepNow()
 	s.machine.Event(&e, &st)
 	s.carryOutLocked(&st)
 }
@@ -32,10 +32,10 @@ func (c *Client) onMissedEvents(e *store.Event) {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
-			if e.OneLane && e.Lane != s.Lane() {
+			if e.OneLane && e.Lane != int(s.machine.Lane) {
 				continue
 			}
-			st := stepNow()
+			st := s.stepNow()
 			s.machine.Missed(e.Kind == store.EventResync, &st)
 			s.carryOutLocked(&st)
 		}

@@ -65,7 +65,7 @@ func (c *Client) lockInto(w *waiter, key string, options []LockOption) {
 func (w *waiter) refuse(key string, err error) {
 	w.state = nil // the error names the key
 	w.Stage, w.Err = machine.Ended, &Error{w.op(), key, err}
-	w.sendLocked()
+	w.Send()
 }
 
 // enqueueFuture is lock for LockChan: it does not wait, and watches the context. Cancel, if not nil,

@@ -22,23 +22,6 @@ func (s *keyState) NewOwner() string {
 // DropOwner makes later events for the owner reach nobody.
 func (s *keyState) DropOwner(owner string) { delete(s.shard.owners, owner) }
 
-// A holdingAndLease is a holding with its first lease, in one allocation.
-type holdingAndLease struct {
-	holding machine.Holding
-	lease   leaseCore
-}
-
-// NewHolding makes a holding with the lease of w.
-func (s *keyState) NewHolding(w *machine.Waiter) (*machine.Holding, *machine.Lease) {
-	made := new(holdingAndLease)
-	return &made.holding, made.lease.begin(s, callerOf(w))
-}
-
-// NewLease makes the lease of w.
-func (s *keyState) NewLease(w *machine.Waiter) *machine.Lease {
-	return new(leaseCore).begin(s, callerOf(w))
-}
-
 // IsRoot forgets the context of the caller that the root of a tenure was made for. The tenure may last much
 // longer than that caller's lease, and would keep all values of its context.
 func (s *keyState) IsRoot(l *machine.Lease) { leaseOf(l).own.context = context.Background() }
@@ -46,38 +29,23 @@ func (s *keyState) IsRoot(l *machine.Lease) { leaseOf(l).own.context = context.B
 // NewRelease makes a release, for which Close waits.
 func (s *keyState) NewRelease() *machine.Release {
 	c := s.shard.client
-	call := &releaseCall{client: c, lane: s.Lane()}
+	call := &releaseCall{client: c, lane: int(s.machine.Lane)}
 	call.core.Caller, call.entry.Task = call, call
 	c.underWay.Add(1)
 	return &call.core
 }
 
-// Send puts the result of w into its channel.
-func (s *keyState) Send(w *machine.Waiter) bool { return callerOf(w).sendLocked() }
-
-// Lies reports whether the result of w is still in its channel.
-func (s *keyState) Lies(w *machine.Waiter) bool { return callerOf(w).liesLocked() }
-
-// IsGone reports whether nobody can receive the result of w any more.
-func (s *keyState) IsGone(w *machine.Waiter) bool { return callerOf(w).future.isGone() }
-
 // TellEnded tells everybody that a lease has ended.
 func (s *keyState) TellEnded(l *machine.Lease) { leaseOf(l).endedLocked() }
 
-// TakeBack takes the result of w out of its channel, if it is still there.
-func (s *keyState) TakeBack(w *machine.Waiter) bool { return callerOf(w).takeBackLocked() }
-
-// Queues reports whether the store has a queue.
-func (s *keyState) Queues() bool { return s.shard.client.features.FIFO }
-
-// TriesRequeue reports whether the store takes the request of a try with a release.
-func (s *keyState) TriesRequeue() bool { return s.shard.client.features.Retention }
-
-// Lane returns the store's lane of the key.
-func (s *keyState) Lane() int { return s.shard.client.session.Lane(s.machine.Name) }
-
-// Keys returns how many keys the client uses.
-func (s *keyState) Keys() int { return int(s.shard.client.inUse.Load()) }
+// traits returns what does not change about a key.
+func (c *Client) traits(key string) machine.Traits {
+	return machine.Traits{
+		Lane:         int32(c.session.Lane(key)), //nolint:gosec // there are fewer
+		Queues:       c.features.FIFO,
+		TriesRequeue: c.features.Retention,
+	}
+}
 
 // Leaves counts a release that leaves.
 func (s *keyState) Leaves() {
@@ -86,9 +54,3 @@ func (s *keyState) Leaves() {
 	}
 	s.shard.leaving[s.machine.Name]++
 }
-
-// Leaving returns how many releases that leave have no answer yet.
-func (s *keyState) Leaving() int { return s.shard.leaving[s.machine.Name] }
-
-// Closing reports whether Close was called.
-func (s *keyState) Closing() bool { return s.shard.client.closing.Load() }

@@ -25,7 +25,7 @@ func (sh *shard) stateLocked(key string) *keyState {
 		return s
 	}
 	s := &keyState{shard: sh}
-	s.machine.Begin(key, s)
+	s.machine.Begin(key, s, sh.client.traits(key), sh.leaving[key])
 	s.entry.Task = s
 	sh.keys[key] = s
 	sh.client.enter()
@@ -46,7 +46,7 @@ func stateOf(k *machine.Key) *keyState {
 // begin begins a step of the machine. The caller then holds the mutex, until [keyState.end].
 func (s *keyState) begin() machine.Step {
 	s.shard.mu.Lock()
-	return stepNow()
+	return s.stepNow()
 }
 
 // end carries out what the step has decided.
@@ -56,7 +56,12 @@ func (s *keyState) end(st *machine.Step) {
 }
 
 // stepNow returns a step for a caller that holds the mutex.
-func stepNow() machine.Step { return machine.Step{Now: watchdog.Refresh()} }
+func (s *keyState) stepNow() machine.Step { return s.stepAt(watchdog.Refresh()) }
+
+func (s *keyState) stepAt(now watchdog.Instant) machine.Step {
+	c := s.shard.client
+	return machine.Step{Now: now, Closing: c.closing.Load(), Keys: int(c.inUse.Load())}
+}
 
 // Fire does the work that is due. It runs on the watchdog's goroutine.
 func (s *keyState) Fire(now watchdog.Instant) {
@@ -65,7 +70,7 @@ func (s *keyState) Fire(now watchdog.Instant) {
 	if s.due <= now { // otherwise another step has set it meanwhile
 		s.due = 0
 	}
-	st := machine.Step{Now: now}
+	st := s.stepAt(now)
 	s.machine.Alarm(&st)
 	s.carryOutLocked(&st)
 }
@@ -83,7 +88,7 @@ func (s *keyState) carryOutLocked(st *machine.Step) {
 		leaseOf(l).endedLocked()
 	}
 	for w := st.NextDecided(); w != nil; w = st.NextDecided() {
-		s.decidedLocked(callerOf(w))
+		s.decidedLocked(w)
 	}
 	s.setAlarmLocked()
 	s.sendLocked(st)
@@ -120,7 +125,7 @@ func (s *keyState) sendLocked(st *machine.Step) {
 		c.send(call)
 	}
 	for r := st.NextRenewal(); r != nil; r = st.NextRenewal() {
-		c.renewals.Add(laneFor(s.Lane(), r.Timeout), r)
+		c.renewals.Add(laneFor(c.session.Lane(s.machine.Name), r.Timeout), r)
 	}
 }
 

@@ -48,10 +48,10 @@ func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
 // begin makes l the lease of w.
-func (l *leaseCore) begin(s *keyState, w *waiter) *machine.Lease {
-	l.state, l.core.Caller = s, l
+func (l *leaseCore) begin(w *waiter) *machine.Lease {
+	l.state, l.core.Caller = w.state, l
 	l.own.leaseCore, l.own.context = l, w.ctx
-	if s.shard.client.leaks != nil {
+	if w.state.shard.client.leaks != nil {
 		l.own.context = context.Background() // the caller has another
 	}
 	return &l.core

@@ -144,7 +144,7 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (arrival, 
 		return arrival{}, ErrClosed
 	}
 	s := sh.stateLocked(key)
-	st := machine.Step{Now: s.awaitTokenLocked()}
+	st := s.stepAt(s.awaitTokenLocked())
 	w.state = s // before its result may be sent
 	if err := s.machine.Arrive(&w.Waiter, &st); err != nil {
 		s.carryOutLocked(&st)
@@ -213,7 +213,7 @@ func (w *waiter) leave(err error) {
 }
 
 func (w *waiter) leaveLocked(err error) {
-	st := stepNow()
+	st := w.state.stepNow()
 	w.state.machine.Leave(&w.Waiter, err, &st)
 	w.state.carryOutLocked(&st)
 }

@@ -141,7 +141,7 @@ func (l *Lease) inEffect(joinable bool) *Lease {
 	if l.reader != nil {
 		l = l.reader
 	}
-	st := stepNow()
+	st := s.stepNow()
 	lasts := s.machine.Lasts(&l.core, &st)
 	s.carryOutLocked(&st)
 	if !lasts || !joinable && l.core.Err != nil {

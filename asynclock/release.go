@@ -165,7 +165,7 @@ func (r *releaseCall) left(err error) {
 		delete(sh.leaving, key)
 	}
 	if s := sh.keys[key]; s != nil {
-		st := stepNow()
+		st := s.stepNow()
 		s.machine.Left(err, &st)
 		s.carryOutLocked(&st)
 	}

@@ -50,7 +50,7 @@ func (w *waiter) look() (*Lease, error) {
 	s := w.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	st := stepNow()
+	st := s.stepNow()
 	s.machine.Received(&w.Waiter, &st)
 	s.carryOutLocked(&st)
 	return w.lease(), w.Err

@@ -101,7 +101,7 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	st := stepNow()
+	st := s.stepNow()
 	r, again, err := s.machine.Unlock(&l.core, &st)
 	s.carryOutLocked(&st)
 	runtime.KeepAlive(l) // a lease is not forgotten while it is being unlocked

@@ -49,11 +49,6 @@ func (w *waiter) op() string {
 	}
 }
 
-// callerOf returns the waiter that the machine knows as w.
-func callerOf(w *machine.Waiter) *waiter {
-	return w.Caller.(*waiter) //nolint:forcetypeassert // newWaiter has put it there
-}
-
 // lease returns the waiter's lease, or nil.
 func (w *waiter) lease() *Lease {
 	if w.Lease == nil {
@@ -67,7 +62,8 @@ func (w *waiter) lease() *Lease {
 }
 
 // decidedLocked gives the waiter its result, which does not change any more.
-func (s *keyState) decidedLocked(w *waiter) {
+func (s *keyState) decidedLocked(decided *machine.Waiter) {
+	w := decided.Caller.(*waiter) //nolint:forcetypeassert // begin has put it there
 	if w.Stage == machine.Ended {
 		w.Err = s.publicError(w.Err)
 	}
@@ -77,12 +73,40 @@ func (s *keyState) decidedLocked(w *waiter) {
 	if stop := s.shard.unwatchLocked(w); stop != nil {
 		s.shard.client.stops.Add(0, stop)
 	}
-	w.sendLocked()
+	w.Send()
 }
 
-// sendLocked puts the waiter's one result into its channel. It reports whether somebody has received it at
-// once.
-func (w *waiter) sendLocked() (received bool) {
+// A waiter is what its key's machine calls, under the shard's mutex.
+var _ machine.Caller = (*waiter)(nil)
+
+// A holdingAndLease is a holding with its first lease, in one allocation.
+type holdingAndLease struct {
+	holding machine.Holding
+	lease   leaseCore
+}
+
+// NewHolding makes a holding with the waiter's lease.
+func (w *waiter) NewHolding() (*machine.Holding, *machine.Lease) {
+	made := new(holdingAndLease)
+	return &made.holding, made.lease.begin(w)
+}
+
+// NewLease makes the waiter's lease.
+func (w *waiter) NewLease() *machine.Lease { return new(leaseCore).begin(w) }
+
+// Lies reports whether the waiter's result is still in its channel.
+func (w *waiter) Lies() bool {
+	if w.each == nil {
+		return w.result == nil || len(w.result) > 0
+	}
+	return w.each.lies(w)
+}
+
+// IsGone reports whether nobody can receive the waiter's result any more.
+func (w *waiter) IsGone() bool { return w.future.isGone() }
+
+// Send puts the waiter's one result into its channel. It reports whether somebody has received it at once.
+func (w *waiter) Send() (received bool) {
 	if w.sent {
 		return false
 	}
@@ -100,16 +124,8 @@ func (w *waiter) sendLocked() (received bool) {
 	return len(w.result) == 0
 }
 
-// liesLocked reports whether the waiter's result is still in its channel.
-func (w *waiter) liesLocked() bool {
-	if w.each == nil {
-		return w.result == nil || len(w.result) > 0
-	}
-	return w.each.lies(w)
-}
-
-// takeBackLocked takes the waiter's result out of its channel. It reports whether it was still there.
-func (w *waiter) takeBackLocked() (found bool) {
+// TakeBack takes the waiter's result out of its channel. It reports whether it was still there.
+func (w *waiter) TakeBack() (found bool) {
 	switch {
 	case w.each != nil:
 		return w.each.takeBack(w)

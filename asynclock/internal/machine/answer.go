@@ -196,7 +196,7 @@ func (s *stake) requestFailed(call *Acquire, err error, st *Step) {
 		}
 		return
 	default:
-		s.failed(call, err, st.Now)
+		s.failed(call, err, st)
 		s.key.refuseTries(func(*Waiter) error { return failure.Unreachable(err) }, st)
 	}
 	if s.giveUp(st) {

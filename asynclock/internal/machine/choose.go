@@ -13,7 +13,7 @@ func (k *Key) send(w *Waiter, st *Step) bool {
 	for l := st.NextEnded(); l != nil; l = st.NextEnded() {
 		k.host.TellEnded(l)
 	}
-	return k.host.Send(w)
+	return w.Caller.Send()
 }
 
 // choose takes the next owner of an exclusive key from its queue: F1. That is the first who takes the key.
@@ -24,7 +24,7 @@ func (s *stake) choose(tries int32, st *Step) (w *Waiter, lies bool) {
 	k := s.key
 	for n := min(k.futures.idle.n, tries); n > 0; n-- {
 		w := k.futures.idle.pop()
-		if *w.Terms == *s.terms && (k.send(w, st) || !k.host.TakeBack(w)) {
+		if *w.Terms == *s.terms && (k.send(w, st) || !w.Caller.TakeBack()) {
 			return w, false
 		}
 		k.futures.idle.push(w)
@@ -41,10 +41,10 @@ func (s *stake) choose(tries int32, st *Step) (w *Waiter, lies bool) {
 		k.futures.beginPatience(st.Now)
 		isNew := st.Now.Sub(w.Since) < firstLook // its caller may be about to receive
 		isTried := k.waiters.first != nil && k.waiters.first.Try
-		if !isTried && (w.Try || isNew || n == 0 || k.waiters.first == nil || *k.waiters.first.Terms != *s.terms) && s.mayLie(st.Now) && !k.host.IsGone(w) {
+		if !isTried && (w.Try || isNew || n == 0 || k.waiters.first == nil || *k.waiters.first.Terms != *s.terms) && s.mayLie(st.Now) && !w.Caller.IsGone() {
 			return w, true
 		}
-		if !k.host.TakeBack(w) {
+		if !w.Caller.TakeBack() {
 			return w, false
 		}
 		k.setAside(w, st)
@@ -56,7 +56,7 @@ func (s *stake) chooseIdle(st *Step) (w *Waiter, lies bool) {
 	k := s.key
 	for n := min(k.futures.idle.n, fewTries); n > 0 && s.mayLie(st.Now) && k.waiters.tries == 0; n-- {
 		switch w := k.futures.idle.pop(); {
-		case k.host.IsGone(w):
+		case w.Caller.IsGone():
 			st.fail(w, errGone)
 		case *w.Terms == *s.terms:
 			return w, !k.send(w, st)

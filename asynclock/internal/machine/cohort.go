@@ -109,7 +109,7 @@ func (s *stake) deliverNext(tries int32, st *Step) bool {
 	if !h.unseen && h.grant.Token != 0 { // otherwise the store has none
 		h.last++
 	}
-	s.give(s.key.host.NewLease(w), w, lies, st)
+	s.give(w.Caller.NewLease(), w, lies, st)
 	return true
 }
 

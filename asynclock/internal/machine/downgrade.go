@@ -109,11 +109,11 @@ func (s *stake) downgraded(d *Downgrade, w *Waiter, g store.Grant, st *Step) {
 	h.downgrade = nil
 	h.grant, h.last = g, g.Token
 	h.closed = h.closed || h.requested || h.cohort.waited || !s.isJoinable()
-	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(st.Now))
+	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), int(s.key.Lane)).renewAt(st.Now))
 	if h.cohort.watch = true; !h.cohort.watching || h.forced != 0 { // S1: the store has to be asked
 		h.renewAt = st.Now
 	}
-	s.setRoot(s.key.host.NewLease(w))
+	s.setRoot(w.Caller.NewLease())
 	h.lease.bound = d.bound
 	s.admit(w, h.lease, st)
 	s.admitRow(st)

@@ -33,14 +33,14 @@ func (s *stake) hold(g grant, st *Step) {
 	a.held = true
 	s.attempt = nil
 	first := s.key.waiters.first
-	h, l := s.key.host.NewHolding(first)
+	h, l := first.Caller.NewHolding()
 	s.holding = h
 	*h = Holding{
 		uncertain: a.uncertain,
 		inFlight:  a.inFlight,
 
 		deadline: g.deadline,
-		renewAt:  schedule{ttl: g.ttl, lane: s.key.host.Lane()}.renewAt(g.sent),
+		renewAt:  schedule{ttl: g.ttl, lane: int(s.key.Lane)}.renewAt(g.sent),
 		granted:  st.Now,
 		grant:    g.Grant,
 		last:     g.Token,
@@ -68,7 +68,7 @@ func (s *stake) hold(g grant, st *Step) {
 		return
 	}
 	if w != first {
-		l = s.key.host.NewLease(w)
+		l = w.Caller.NewLease()
 	}
 	s.give(l, w, lies, st)
 }

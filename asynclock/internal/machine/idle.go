@@ -45,13 +45,13 @@ func (f *futures) arrives(now watchdog.Instant) {
 func (k *Key) setAside(w *Waiter, st *Step) {
 	w.Stage, w.Lease = Idle, nil
 	switch {
-	case k.host.Closing():
+	case st.Closing:
 		st.fail(w, store.ErrClosed)
 		return
 	case w.Try:
 		st.fail(w, &HeldError{Remaining: -1})
 		return
-	case k.host.IsGone(w):
+	case w.Caller.IsGone():
 		st.fail(w, errGone)
 		return
 	}
@@ -80,7 +80,7 @@ func (k *Key) revive(st *Step) {
 	}
 	for n := k.futures.idle.n; n > 0; n-- {
 		switch w := k.futures.idle.pop(); {
-		case k.host.IsGone(w):
+		case w.Caller.IsGone():
 			st.fail(w, errGone)
 		case lying != nil && *w.Terms == *lying.terms:
 			k.futures.idle.push(w)
@@ -122,7 +122,7 @@ func (k *Key) requeueIdle() {
 func (k *Key) sweep(n int32, st *Step) {
 	for _, q := range [...]*queue{&k.waiters, &k.futures.idle} {
 		for range min(n, q.n) {
-			if w := q.look(); w != nil && w.Future && k.host.IsGone(w) {
+			if w := q.look(); w != nil && w.Future && w.Caller.IsGone() {
 				q.remove(w)
 				st.fail(w, errGone)
 			}

@@ -283,6 +283,7 @@ func several(w *world, _ *machine.Step) []string {
 func noQueue(w *world, _ *machine.Step) []string {
 	w.outside = true
 	w.host.noQueue = true
+	w.key.Queues, w.key.TriesRequeue = false, false
 	return nil
 }
 

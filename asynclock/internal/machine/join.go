@@ -28,7 +28,7 @@ func (k *Key) whole(l *Lease) *Lease {
 // join makes a new lease for w that shares the holding of the lease whole. The store does not know the
 // new lease: the key is released when the last lease of the holding is unlocked, in any order.
 func (s *stake) join(w *Waiter, whole *Lease) {
-	j := s.key.host.NewLease(w)
+	j := w.Caller.NewLease()
 	j.Token, j.Owner, j.Terms, j.uncertain = whole.Token, whole.Owner, whole.Terms, whole.uncertain
 	j.first, j.claimed = whole, whole.claimed
 	j.Weight = w.Weight

@@ -21,16 +21,25 @@ type Key struct {
 	waiters  queue
 	futures  *futures // those that are idle, and how the key lies
 	requests uint32   // how many were made
-	used     bool     // somebody has come since the key was dropped, or made
-	leaving  int      // how many releases of [Release.Leaves] the next try waits for
-	stakes   stake    // the first of them. An exclusive lock needs no other.
+	leaving  int32    // how many releases of [Release.Leaves] the next try waits for
+	Traits
+	used   bool  // somebody has come since the key was made, or dropped
+	stakes stake // the first of them. An exclusive lock needs no other.
 }
 
-// Begin makes k the machine of the key with this name. K is the zero Key.
-func (k *Key) Begin(name string, host Host) {
-	k.Name, k.host = name, host
+// Traits are what does not change about a key.
+type Traits struct {
+	Lane         int32 // the number of the lane in which its requests share calls
+	Queues       bool  // the store has a queue, so that it knows who waits
+	TriesRequeue bool  // a release may take the request of a try with it
+}
+
+// Begin makes k the machine of the key with this name. K is the zero Key. Leaving is how many releases of
+// [Release.Leaves] have not been followed by [Key.Left] yet.
+func (k *Key) Begin(name string, host Host, traits Traits, leaving int) {
+	k.Name, k.host, k.Traits = name, host, traits
 	k.futures = &noFutures
-	k.leaving = host.Leaving()
+	k.leaving = int32(leaving) //nolint:gosec // there are not as many
 	k.stakes.key = k
 }
 
@@ -44,39 +53,30 @@ type Host interface {
 	NewOwner() string
 	// DropOwner ends that.
 	DropOwner(owner string)
-	// NewHolding returns memory for a holding with its first lease, usually its only one, which is
-	// for w.
-	NewHolding(w *Waiter) (*Holding, *Lease)
-	// NewLease returns memory for one more lease, which is for w.
-	NewLease(w *Waiter) *Lease
-	// IsRoot says that l is the root of a tenure, which no caller gets.
-	IsRoot(l *Lease)
 	// NewRelease returns memory for a release. The client counts it until it has been answered.
 	NewRelease() *Release
-	// Send puts a future's result into its channel. It reports whether somebody has received it at once.
-	Send(w *Waiter) bool
-	// Lies reports whether a future's result is still in its channel.
-	Lies(w *Waiter) bool
-	// TakeBack takes a future's result back. It reports false if somebody has received it already.
-	TakeBack(w *Waiter) bool
-	// IsGone reports whether nobody can receive a future's result any more, or its error.
-	IsGone(w *Waiter) bool
-	// TellEnded tells everybody that a lease has ended.
-	TellEnded(l *Lease)
-	// Queues reports whether the store has a queue, so that it knows who waits.
-	Queues() bool
-	// TriesRequeue reports whether a release may take the request of a try with it.
-	TriesRequeue() bool
-	// Lane is the number of the lane in which the key's requests share calls.
-	Lane() int
-	// Keys is how many keys the client uses.
-	Keys() int
 	// Leaves says that [Release.Leaves] marks one more release of the key. [Key.Left] follows.
 	Leaves()
-	// Leaving returns for how many of them that has not followed yet.
-	Leaving() int
-	// Closing reports whether the client is being closed.
-	Closing() bool
+	// IsRoot says that l is the root of a tenure, which no caller gets.
+	IsRoot(l *Lease)
+	// TellEnded tells everybody that a lease has ended.
+	TellEnded(l *Lease)
+}
+
+// A Caller is what one key's machine has of somebody who waits.
+type Caller interface {
+	// NewHolding returns memory for a holding with its first lease, usually its only one, which is the caller's.
+	NewHolding() (*Holding, *Lease)
+	// NewLease returns memory for one more lease, which is the caller's.
+	NewLease() *Lease
+	// Send puts a future's result into its channel. It reports whether somebody has received it at once.
+	Send() bool
+	// Lies reports whether a future's result is still in its channel.
+	Lies() bool
+	// TakeBack takes a future's result back. It reports false if somebody has received it already.
+	TakeBack() bool
+	// IsGone reports whether nobody can receive a future's result any more, or its error.
+	IsGone() bool
 }
 
 // Terms are what the store is asked for. They are comparable, because a lease passes from waiter to

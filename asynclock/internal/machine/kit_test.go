@@ -40,7 +40,6 @@ type host struct {
 	told    []string // leases that were told of their end within a step
 	closing bool
 	noQueue bool // the store has none
-	lane    int
 	keys    int
 }
 
@@ -71,30 +70,21 @@ func (h *host) DropOwner(owner string) {
 	}
 }
 
-func (h *host) NewHolding(w *machine.Waiter) (*machine.Holding, *machine.Lease) {
-	return new(machine.Holding), h.NewLease(w)
-}
-
-func (*host) NewLease(w *machine.Waiter) *machine.Lease {
-	return &machine.Lease{Caller: w.Caller}
-}
-
 func (*host) NewRelease() *machine.Release { return new(machine.Release) }
 func (h *host) IsRoot(*machine.Lease)      {}
 
-func (h *host) Lane() int     { return h.lane }
-func (h *host) Keys() int     { return max(h.keys, 1) }
-func (h *host) Closing() bool { return h.closing }
-func (h *host) Queues() bool  { return !h.noQueue }
+func (h *host) Leaves() { h.leaving++ }
 
-func (h *host) TriesRequeue() bool { return !h.noQueue }
+func (h *host) TellEnded(l *machine.Lease) { h.told = append(h.told, endOf(l)) }
 
-func (h *host) Leaves()      { h.leaving++ }
-func (h *host) Leaving() int { return h.leaving }
+func (c *caller) NewHolding() (*machine.Holding, *machine.Lease) {
+	return new(machine.Holding), c.NewLease()
+}
+
+func (c *caller) NewLease() *machine.Lease { return &machine.Lease{Caller: c} }
 
 // Send puts a result into the channel of a caller, or gives it to who receives from it.
-func (h *host) Send(w *machine.Waiter) bool {
-	c := callerOf(w.Caller)
+func (c *caller) Send() bool {
 	if c.boxed || c.received {
 		panic(c.name + " is sent a second result")
 	}
@@ -102,19 +92,16 @@ func (h *host) Send(w *machine.Waiter) bool {
 	return c.received
 }
 
-func (h *host) Lies(w *machine.Waiter) bool { return callerOf(w.Caller).boxed }
+func (c *caller) Lies() bool { return c.boxed }
 
-func (h *host) TakeBack(w *machine.Waiter) bool {
-	c := callerOf(w.Caller)
+func (c *caller) TakeBack() bool {
 	was := c.boxed && !c.between
 	c.received = c.received || c.boxed && c.between
 	c.boxed = false
 	return was
 }
 
-func (h *host) IsGone(w *machine.Waiter) bool { return callerOf(w.Caller).gone }
-
-func (h *host) TellEnded(l *machine.Lease) { h.told = append(h.told, endOf(l)) }
+func (c *caller) IsGone() bool { return c.gone }
 
 // A caller has asked for the key.
 type caller struct {
@@ -163,8 +150,12 @@ type reporter interface {
 
 func newWorld(t reporter) *world {
 	w := &world{reporter: t, now: start, callers: make(map[string]*caller)}
-	w.key.Begin("key", &w.host)
+	w.begin()
 	return w
+}
+
+func (w *world) begin() {
+	w.key.Begin("key", &w.host, machine.Traits{Queues: !w.host.noQueue, TriesRequeue: !w.host.noQueue}, w.host.leaving)
 }
 
 // An input makes one step of the machine.
@@ -173,7 +164,7 @@ type input func(w *world, st *machine.Step) []string
 // step makes one step and returns its effects as text. The step's results come first.
 func (w *world) step(in input) []string {
 	w.Helper()
-	st := machine.Step{Now: w.now}
+	st := machine.Step{Now: w.now, Closing: w.host.closing, Keys: max(w.host.keys, 1)}
 	wasIdle := w.key.Idle()
 	said := in(w, &st)
 	w.holds(wasIdle, st.Dropped)
@@ -266,7 +257,7 @@ func (w *world) carryOut(st *machine.Step) (did []string) {
 	if st.Dropped {
 		did = append(did, "dropped")
 		w.key = machine.Key{}
-		w.key.Begin("key", &w.host)
+		w.begin()
 	}
 	for _, n := range st.Notes {
 		did = append(did, n.Level.String()+" "+n.Text)

@@ -37,7 +37,7 @@ func (s *stake) isLying() bool {
 // isContested reports whether anybody is known to want the key who does not get it while something lies. A store
 // without a queue says of every key that somebody waits.
 func (s *stake) isContested() bool {
-	return s.holding.requested || s.holding.cohort.waited && s.key.host.Queues() || s.isContestedHere()
+	return s.holding.requested || s.holding.cohort.waited && s.key.Queues || s.isContestedHere()
 }
 
 // isContestedHere is isContested by a waiter of this client.
@@ -64,7 +64,7 @@ func (s *stake) lieEnds() watchdog.Instant {
 	case h.notified || s.isShared() && h.lease.joined > h.lease.lies:
 		return never
 	}
-	if s.key.host.Queues() { // whoever waits is found by renewals: only a TryLock is not
+	if s.key.Queues { // whoever waits is found by renewals: only a TryLock is not
 		return f.lain.Add(unaskedTime)
 	}
 	// A loop that looks at a new future from time to time is to find the result there.
@@ -74,10 +74,10 @@ func (s *stake) lieEnds() watchdog.Instant {
 // watchAt returns when a lease that lies is to be renewed, so that a waiter elsewhere is found. A lease was renewed,
 // or granted, at that time.
 func (s *stake) watchAt(renewed watchdog.Instant) watchdog.Instant {
-	if !s.holding.notified && s.key.host.Queues() {
+	if !s.holding.notified && s.key.Queues {
 		return renewed.Add(watchTime)
 	}
-	return watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(renewed) // as if it were retained
+	return watchfulSchedule(s.ttl(), int(s.key.Lane)).renewAt(renewed) // as if it were retained
 }
 
 func (s *stake) mayLie(now watchdog.Instant) bool { return now < s.lieEnds() }
@@ -93,7 +93,7 @@ func (f *futures) beginPatience(now watchdog.Instant) {
 // received: it is the receiver's.
 func (s *stake) takeBack(l *Lease, st *Step) bool {
 	h, w := s.holding, l.lying
-	if !s.key.host.TakeBack(w) {
+	if !w.Caller.TakeBack() {
 		s.claim(w, st)
 		return false
 	}

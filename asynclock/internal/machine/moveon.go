@@ -20,11 +20,11 @@ func (s *stake) tickLying(st *Step) {
 // notice makes what was received its receivers', although they have not looked at it yet.
 func (s *stake) notice(st *Step) {
 	whole := s.holding.lease
-	if whole.lying != nil && !s.key.host.Lies(whole.lying) {
+	if whole.lying != nil && !whole.lying.Caller.Lies() {
 		s.claim(whole.lying, st)
 	}
 	for j := whole.joiner; j != nil && whole.lies > 0; j = j.earlier {
-		if j.lying != nil && !s.key.host.Lies(j.lying) {
+		if j.lying != nil && !j.lying.Caller.Lies() {
 			s.claim(j.lying, st)
 		}
 	}

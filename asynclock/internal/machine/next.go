@@ -52,7 +52,7 @@ func (s *stake) giveToNext(st *Step) *Release {
 	case keep > 0:
 	case !s.isTenure() && s.key.hasTaker(s.terms) && s.mayPassLocally(st.Now) && s.passLocally(st):
 		return nil
-	case s.key.waiters.first == nil && s.mayRetain(st.Now):
+	case s.key.waiters.first == nil && s.mayRetain(st):
 		s.retain(st.Now)
 		return nil
 	}
@@ -88,7 +88,7 @@ func (s *stake) release(keep time.Duration, st *Step) *Release {
 	s.forgetOwner()
 	switch k := s.key; {
 	case k.waiters.first == nil || !k.mayContend(k.waiters.first):
-	case k.waiters.first.Try && !k.host.TriesRequeue():
+	case k.waiters.first.Try && !k.TriesRequeue:
 		k.leaves(r)
 	default:
 		alone := k.isUnused()

@@ -91,7 +91,7 @@ func (s *stake) fill(tries int32, passing bool, st *Step) (served bool) {
 	k, root := s.key, s.holding.lease
 	for n := min(k.futures.idle.n, tries); n > 0; n-- {
 		w := k.futures.idle.pop()
-		if s.mayTake(w, st.Now) && (!passing || s.mayPassOn(st.Now)) && (k.send(w, st) || !k.host.TakeBack(w)) {
+		if s.mayTake(w, st.Now) && (!passing || s.mayPassOn(st.Now)) && (k.send(w, st) || !w.Caller.TakeBack()) {
 			s.join(w, root)
 			s.claim(w, st)
 			continue

@@ -64,7 +64,7 @@ func (k *Key) closeTenures() {
 
 // reopen makes a retained tenure one of its first waiter.
 func (s *stake) reopen(st *Step) {
-	s.setRoot(s.key.host.NewLease(s.key.waiters.first))
+	s.setRoot(s.key.waiters.first.Caller.NewLease())
 	s.holding.retained = 0
 	s.admit(s.key.waiters.pop(), s.holding.lease, st)
 }

@@ -58,7 +58,7 @@ func (s *stake) adapt(first *Waiter, st *Step) {
 // rides reports whether the request of the first waiter is to come with the withdrawal of the attempt before: T4.
 func (k *Key) rides() bool {
 	first := k.waiters.first
-	return first != nil && first.Try && k.host.TriesRequeue() && k.mayContend(first)
+	return first != nil && first.Try && k.TriesRequeue && k.mayContend(first)
 }
 
 // contend lets a stake contend for the first waiter.

@@ -82,7 +82,7 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, st *Step) {
 	if !r.asks {
 		h.trust(trustUntil(r.Sent, ttl))
 	}
-	due := schedule{ttl: ttl, lane: s.key.host.Lane()}
+	due := schedule{ttl: ttl, lane: int(s.key.Lane)}
 	if h.lease == nil || s.isTenure() {
 		due = watchfulSchedule(ttl, due.lane) // S6
 	}

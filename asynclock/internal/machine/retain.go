@@ -17,7 +17,7 @@ func (k *Key) Retained() bool { return k.retained() != nil }
 
 // mayRetain reports whether the client may keep a key whose last lease has been unlocked and for which
 // no local waiter exists.
-func (s *stake) mayRetain(now watchdog.Instant) bool {
+func (s *stake) mayRetain(st *Step) bool {
 	h := s.holding
 	switch {
 	case s.terms.Retention == 0:
@@ -28,10 +28,10 @@ func (s *stake) mayRetain(now watchdog.Instant) bool {
 		return false // the store can't be reached, and it can't notify us either
 	case h.long:
 		return false // if this client dies, others wait for the TTL and no longer
-	case s.key.host.Closing():
+	case st.Closing:
 		return false
 	}
-	return s.lastsLongEnough(now)
+	return s.lastsLongEnough(st.Now)
 }
 
 // retain keeps the key for now.
@@ -40,7 +40,7 @@ func (s *stake) retain(now watchdog.Instant) {
 	h.lease = nil
 	h.retained = now.Add(s.terms.Retention)
 	h.cohort.since = 0 // no other client has waited
-	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(now))
+	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), int(s.key.Lane)).renewAt(now))
 }
 
 // LacksToken reports whether the key is retained and has no token for one more lease yet. It may have

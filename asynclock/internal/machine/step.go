@@ -12,7 +12,9 @@ import (
 // A Step is one step of a key's machine: when it is made, and its effects. These are what the shell has to do after
 // it, before the next step of the same key. It lives on the stack of the caller.
 type Step struct {
-	Now watchdog.Instant
+	Now     watchdog.Instant
+	Closing bool // the client is being closed
+	Keys    int  // how many the client uses
 
 	Dropped bool // nobody uses the key any more
 

@@ -18,7 +18,7 @@ import (
 func (s *stake) beginTenure(l *Lease, sent watchdog.Instant, st *Step) {
 	h := s.holding
 	h.closed = h.closed || h.cohort.waited || !s.isJoinable()
-	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(sent)) // S6
+	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), int(s.key.Lane)).renewAt(sent)) // S6
 	s.setRoot(l)
 	h.together = s.endTogether() && !s.key.waiters.first.Future
 	s.admit(s.key.waiters.pop(), l, st)

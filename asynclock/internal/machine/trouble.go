@@ -52,19 +52,19 @@ func (t *trouble) patienceEnds(w *Waiter) watchdog.Instant {
 
 // failed counts the failure of a request. The attempt waits before its next request, and longer with
 // each failure in a row, up to longestPause.
-func (s *stake) failed(call *Acquire, err error, now watchdog.Instant) {
+func (s *stake) failed(call *Acquire, err error, st *Step) {
 	a := s.attempt
 	t := a.trouble
 	if t == nil || t.queued && !errors.Is(err, ErrTooSlow) {
 		// A process that was stopped finds its request failed, however long ago it sent the request.
 		// So no more counts than the request's own time limit.
-		t = &trouble{since: max(call.Sent, now.Add(-call.Timeout)), due: never}
+		t = &trouble{since: max(call.Sent, st.Now.Add(-call.Timeout)), due: never}
 		a.trouble = t
 	}
-	s.skipPause(min(t.due, call.Sent.Add(call.Timeout)), now)
+	s.skipPause(min(t.due, call.Sent.Add(call.Timeout)), st.Now)
 	t.failures++
 	t.err, t.queued = err, false
-	t.next = now.Add(jitter(backoff.Doubled(50*time.Millisecond, t.failures-1, s.longestPause(err))))
+	t.next = st.Now.Add(jitter(backoff.Doubled(50*time.Millisecond, t.failures-1, s.longestPause(err, st))))
 }
 
 // The longest pause after a request that was refused. It delays whoever waits through a failover,
@@ -77,12 +77,12 @@ const (
 
 // longestPause returns the most that an attempt waits after a failure. A request that was not refused
 // may still be in the queue of a slow server, and more of them would keep it slow.
-func (s *stake) longestPause(err error) time.Duration {
+func (s *stake) longestPause(err error, st *Step) time.Duration {
 	longest := heartbeat(s.terms.TTL)
 	if failure.MayTakeEffect(err) {
 		return longest
 	}
-	return min(longest, max(refusedPause, time.Duration(s.key.host.Keys())*refusedPausePerKey))
+	return min(longest, max(refusedPause, time.Duration(st.Keys)*refusedPausePerKey))
 }
 
 // never is later than any time that is due.
@@ -199,7 +199,7 @@ func (s *stake) giveUp(st *Step) bool {
 func (s *stake) grantedTooLate(call *Acquire, err error, st *Step) {
 	a := s.attempt
 	s.key.refuseTries(func(*Waiter) error { return err }, st)
-	s.failed(call, err, st.Now)
+	s.failed(call, err, st)
 	t := a.trouble
 	if a.try {
 		s.abandon(t, st)

@@ -10,7 +10,7 @@ import (
 
 // A Waiter is one pending acquisition of a caller.
 type Waiter struct {
-	Caller any // the shell's; the machine does not look at it
+	Caller Caller
 	Terms  *Terms
 	Since  watchdog.Instant // when it began to wait
 	Lease  *Lease           // set once it has one; of a joining waiter the lease to join
