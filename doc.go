@@ -43,7 +43,7 @@
 //
 // Where to look. More of it, and what to change together, is in docs/design.md:
 //
-//	who gets the key next, in a client      asynclock/internal/machine/next.go: giveToNext; cohort.go
+//	who gets the key next, in a client      asynclock/internal/machine/exclusive.go: passToOne; cohort.go
 //	who gets the key next, in Redis         store/redisstore/release.go: plan picks the script; release_fast.lua;
 //	                                        lock.lua: choose; shares.lua: serve
 //	how long a lease is trusted             asynclock/internal/machine/timing.go: trustUntil

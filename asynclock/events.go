@@ -32,7 +32,7 @@ func (c *Client) onMissedEvents(e *store.Event) {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
-			if e.OneLane && e.Lane != int(s.machine.Lane) {
+			if e.OneLane && e.Lane != c.session.Lane(s.machine.Name) {
 				continue
 			}
 			st := s.stepNow()

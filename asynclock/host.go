@@ -29,7 +29,7 @@ func (s *keyState) IsRoot(l *machine.Lease) { leaseOf(l).own.context = context.B
 // NewRelease makes a release, for which Close waits.
 func (s *keyState) NewRelease() *machine.Release {
 	c := s.shard.client
-	call := &releaseCall{client: c, lane: int(s.machine.Lane)}
+	call := &releaseCall{client: c, lane: c.session.Lane(s.machine.Name)}
 	call.core.Caller, call.entry.Task = call, call
 	c.underWay.Add(1)
 	return &call.core

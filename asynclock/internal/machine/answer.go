@@ -186,7 +186,7 @@ func (s *stake) requestFailed(call *Acquire, err error, st *Step) {
 	case call.Ended && call.Request().Wait:
 		// This failure says nothing about the store. The next waiter sends a request as soon as
 		// this one has left.
-		a.unasked, s.key.waiters.first.quits = true, true
+		a.unasked = s.key.waiters.first
 		s.requestAt(st.Now.Add(heartbeat(s.terms.TTL)), st.Now)
 		return
 	case call.Ended: // nor that of a try: the next one asks again, as the same owner
@@ -196,6 +196,7 @@ func (s *stake) requestFailed(call *Acquire, err error, st *Step) {
 		}
 		return
 	default:
+		a.unasked = nil
 		s.failed(call, err, st)
 		s.key.refuseTries(func(*Waiter) error { return failure.Unreachable(err) }, st)
 	}

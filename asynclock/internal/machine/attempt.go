@@ -23,13 +23,13 @@ type Attempt struct {
 
 	due     watchdog.Instant // when the next request is due, or a waiter's patience ends
 	trouble *trouble         // the failures up to now; nil: the last request was answered in time
+	unasked *Waiter          // the first waiter, if the request ended with its caller's context: whoever is next asks at once
 	blocker *HeldError       // who had the key when the store last answered that we wait; nil: nobody, or no answer yet
 
 	weight int32 // Permits: what the last request was for
 	limit  int32 // Permits: the limit in force, as the store last said; 0: it has not
 
 	again      bool  // repeat the request when the one under way is answered
-	unasked    bool  // the request ended with the context of its caller, who is about to leave: the next waiter asks
 	try        bool  // the attempt is that of who never waits, and nobody else may continue it
 	watch      bool  // ask the store to notify us of waiters behind our holding; once set, always
 	watched    bool  // the store has answered a request that asked for that
@@ -103,7 +103,7 @@ func (s *stake) request() *Acquire {
 func (s *stake) requestAs(call *Acquire) {
 	a := s.attempt
 	a.inFlight++
-	a.unasked = false
+	a.unasked = nil
 	s.key.requests++
 	first := s.key.waiters.first
 	mayLie := first.Future || first.Part || s.key.futures.idle.n > 0

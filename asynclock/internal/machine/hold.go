@@ -32,8 +32,7 @@ func (s *stake) hold(g grant, st *Step) {
 	s.loseForgotten(st)
 	a.held = true
 	s.attempt = nil
-	first := s.key.waiters.first
-	h, l := first.Caller.NewHolding()
+	h, l := s.key.waiters.first.Caller.NewHolding()
 	s.holding = h
 	*h = Holding{
 		uncertain: a.uncertain,
@@ -54,23 +53,7 @@ func (s *stake) hold(g grant, st *Step) {
 	if s.key.futures != &noFutures {
 		s.key.futures.lieUntil = 0
 	}
-	if s.isTenure() {
-		s.beginTenure(l, g.sent, st)
-		return
-	}
-	tries := fewTries
-	if a.try {
-		tries = 0 // its caller does not wait for another's unlock
-	}
-	w, lies := s.choose(tries, st)
-	if w == nil { // nobody can receive any more
-		st.releases.push(s.giveBack(0, st))
-		return
-	}
-	if w != first {
-		l = w.Caller.NewLease()
-	}
-	s.give(l, w, lies, st)
+	s.handOut(l, g, st)
 }
 
 // give makes l, with the last token, the lease of w, or lets it lie with w.

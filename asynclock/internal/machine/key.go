@@ -23,7 +23,7 @@ type Key struct {
 	requests uint32   // how many were made
 	leaving  int32    // how many releases of [Release.Leaves] the next try waits for
 	Traits
-	used   bool  // somebody has come since the key was made, or dropped
+	used   bool  // somebody has come, and the key was not dropped since
 	stakes stake // the first of them. An exclusive lock needs no other.
 }
 

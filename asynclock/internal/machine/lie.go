@@ -42,14 +42,8 @@ func (s *stake) isContested() bool {
 
 // isContestedHere is isContested by a waiter of this client.
 func (s *stake) isContestedHere() bool {
-	switch w := s.key.waiters.first; {
-	case w == nil:
-		return false
-	case s.isShared():
-		return w.Terms.Mode != s.terms.Mode
-	default:
-		return s.isBlock() || *w.Terms != *s.terms
-	}
+	w := s.key.waiters.first
+	return w != nil && s.excludes(w)
 }
 
 // lieEnds returns until when something may lie: F4. If the store does not tell who wants the key, somebody may. But

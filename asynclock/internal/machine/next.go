@@ -43,16 +43,11 @@ func (r *Release) Lost(cause error) error {
 	return failure.Lost(cause)
 }
 
-// giveToNext decides what happens to a key whose lease has ended. The first local waiter gets the key
-// if it is allowed to; otherwise the client retains it. In all other cases giveToNext returns the
-// release to send.
-func (s *stake) giveToNext(st *Step) *Release {
+// retainOrGiveBack retains a key that nobody here is to have, if that is allowed. Otherwise it returns the release to
+// send.
+func (s *stake) retainOrGiveBack(st *Step) *Release {
 	keep := s.holding.lease.holdBack(st.Now)
-	switch {
-	case keep > 0:
-	case !s.isTenure() && s.key.hasTaker(s.terms) && s.mayPassLocally(st.Now) && s.passLocally(st):
-		return nil
-	case s.key.waiters.first == nil && s.mayRetain(st):
+	if keep == 0 && s.key.waiters.first == nil && s.mayRetain(st) {
 		s.retain(st.Now)
 		return nil
 	}

@@ -156,6 +156,7 @@ func (s *stake) mayTake(w *Waiter, now watchdog.Instant) bool {
 // release of what nobody gets, or nil: P4.
 func (s *stake) passPermits(st *Step) *Release {
 	if s.fill(fewTries, true, st) {
+		s.key.adapt(st)
 		s.askForOthers(st)
 	}
 	return s.giveUpFree(st)
@@ -175,7 +176,7 @@ func (s *stake) giveUpFree(st *Step) *Release {
 		h.block.kept -= free
 	}
 	r := s.rest()
-	if c := s.key.contender(); c == nil || !c.serves(s.key.waiters.first) {
+	if s.key.contender() == nil {
 		s.key.leaves(r) // a try asks once the store has them: T4
 	}
 	return r

@@ -384,6 +384,9 @@ func (s *script) answer() {
 		s.prove(q.Owner, call.Sent, q.TTL)
 	case "refused":
 		reply = store.AcquireReply{Status: store.Waiting, Mark: s.counter, Rank: 1, Remaining: -1, WillNotify: true}
+		if s.bool("next in the queue") {
+			reply.Rank, reply.Remaining = 0, rapid.SampledFrom([]time.Duration{-1, 0, 20 * ms, time.Second}).Draw(s.T, "remaining")
+		}
 		s.begun[q.Owner] = max(s.begun[q.Owner], call.Sent)
 		if !q.Wait {
 			reply = store.AcquireReply{Status: store.Held, HolderNotified: s.bool("holder notified")}

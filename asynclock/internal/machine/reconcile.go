@@ -2,30 +2,34 @@
 
 package machine
 
-import "github.com/asynclock/asynclock-go/watchdog"
-
 // reconcile ends each step. An input only changes the state. Here is decided, from the state alone, what follows for
-// those who wait and for the key. To reconcile once more changes nothing.
+// those who wait and for the key. To reconcile once more at the same time changes nothing.
 func (k *Key) reconcile(st *Step) {
 	k.follow(st)
-	k.leaves(st.given)
-	st.given = nil
 	if k.used && k.Idle() {
 		k.used, st.Dropped = false, true
 	}
 }
 
-// follow passes on what nobody has, then serves the waiters. A stake that contends goes on for the first of them, if it
-// may. Otherwise readers join a tenure that is open, and a stake contends for others, if one may.
+// follow passes on what nobody has, and serves the waiters.
 func (k *Key) follow(st *Step) {
-	for again := true; again; again = k.serveTry(st) {
-		k.settle(st)
-		if s := k.contender(); s != nil {
-			s.adapt(k.waiters.first, st)
-		}
+	k.settle(st)
+	k.adapt(st)
+	for k.waiters.first != nil && k.serveTry(st) {
+		k.settle(st) // what the try has left of what it took up
+		k.adapt(st)
 	}
+	if k.waiters.first != nil {
+		k.serve(st)
+	}
+	k.leaves(st.given)
+	st.given, st.trouble = nil, nil
+}
+
+// serve lets readers join a tenure that is open. For others a stake contends, if none does and one may.
+func (k *Key) serve(st *Step) {
 	k.admitReaders(st)
-	if k.contender() != nil {
+	if k.waiters.first == nil || k.contender() != nil {
 		return
 	}
 	if !k.rides() {
@@ -33,23 +37,24 @@ func (k *Key) follow(st *Step) {
 		st.given = nil
 	}
 	k.refuseLate(st)
-	switch first := k.waiters.first; {
-	case first == nil:
-	case k.mayContend(first):
+	if k.mayContend(k.waiters.first) {
 		k.contend(st)
-	default:
+	} else {
 		k.refuseIdle(st)
 	}
 }
 
-// adapt lets the attempt go on for the first waiter, which may be another than before, or nil. It ends the attempt if it
-// can't.
-func (s *stake) adapt(first *Waiter, st *Step) {
+// adapt lets the attempt go on for the first waiter, which may be another than before. It ends the attempt if it can't.
+func (k *Key) adapt(st *Step) {
+	s, first := k.contender(), k.waiters.first
+	if s == nil {
+		return
+	}
 	a := s.attempt
 	switch {
 	case !s.serves(first):
 		s.abandon(a.trouble, st)
-	case a.unasked && !first.quits, a.trouble == nil && first.Weight != a.weight:
+	case a.unasked != nil && a.unasked != first, a.trouble == nil && a.weight != first.Weight:
 		// P8: the place in the queue stays, for a request with another weight. In trouble, the next request has its time.
 		s.requestAgain(st)
 	}
@@ -58,7 +63,7 @@ func (s *stake) adapt(first *Waiter, st *Step) {
 // rides reports whether the request of the first waiter is to come with the withdrawal of the attempt before: T4.
 func (k *Key) rides() bool {
 	first := k.waiters.first
-	return first != nil && first.Try && k.TriesRequeue && k.mayContend(first)
+	return first.Try && k.TriesRequeue && k.mayContend(first)
 }
 
 // contend lets a stake contend for the first waiter.
@@ -84,38 +89,6 @@ func (k *Key) settle(st *Step) {
 	}
 }
 
-// isLoose reports whether the holding has something that nobody has, and that is not retained.
-func (s *stake) isLoose(now watchdog.Instant) bool {
-	switch h := s.holding; {
-	case h == nil || h.downgrade != nil:
-		return false
-	case h.lease == nil:
-		return h.retained == 0
-	case s.isBlock():
-		return s.spare(now) > 0
-	default:
-		return h.lease.unlocked && h.lease.joiner == nil
-	}
-}
-
-// passOn gives what nobody has to waiters of this client, retains it, or gives it back to the store.
-func (s *stake) passOn(st *Step) {
-	isUnlocked := s == st.unlocks // s may be another's in the end
-	var r *Release
-	if s.isBlock() {
-		r = s.passPermits(st)
-	} else {
-		r = s.giveToNext(st)
-	}
-	switch {
-	case r == nil:
-	case isUnlocked && st.release == nil:
-		st.release = r
-	default:
-		st.releases.push(r)
-	}
-}
-
 // serveTry looks at the first waiters that never wait as if they had just come. It reports whether one of them gets
 // what nobody has.
 func (k *Key) serveTry(st *Step) (served bool) {
@@ -137,13 +110,14 @@ func (k *Key) serveTry(st *Step) (served bool) {
 	return false
 }
 
-// retake gives what nobody has to the first waiter, which has just come. It does so at once if it is
-// allowed to, and otherwise through the store.
+// retake gives what nobody has to the first waiter, which has just come. It does so at once if it is allowed to, and
+// otherwise through the store.
 func (s *stake) retake(st *Step) {
 	h := s.holding
-	usable := (h.retained == 0 || st.Now < h.retained) && h.failures == 0 && *s.key.waiters.first.Terms == *s.terms && s.lastsLongEnough(st.Now)
+	usable := (h.retained == 0 || st.Now < h.retained) && h.failures == 0 &&
+		*s.key.waiters.first.Terms == *s.terms && s.lastsLongEnough(st.Now)
 	switch {
-	case s.isBlock(): // it is passed on: see settle
+	case h.lease != nil: // permits, which are passed on anyway
 	case usable && s.isShared():
 		s.reopen(st)
 	case usable && h.hasToken(st.Now) && s.deliverNext(0, st):

@@ -28,7 +28,7 @@ type Step struct {
 	releases list[Release, *Release]
 	unlocks  *stake   // its lease was unlocked
 	release  *Release // that the caller of Unlock sends
-	given    *Release // the withdrawal of an attempt that was given up
+	given    *Release // the withdrawal of an attempt that was given up, until it is decided what it brings
 	trouble  *trouble // and its failures, which the next attempt goes on counting
 	decided  list[Waiter, *Waiter]
 	ended    list[Lease, *Lease]

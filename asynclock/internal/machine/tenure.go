@@ -13,8 +13,7 @@ import (
 // The tenure is made of what re-entry is made of. It has a lease that no caller gets, the root. Each
 // caller's lease joins the root, so the tenure ends with the last of them.
 
-// beginTenure makes the holding a tenure with the root l. It serves the first waiter, and those directly
-// behind it that may share the tenure: S4, P2.
+// beginTenure makes the holding a tenure with the root l, and serves the first waiter: S4, P2.
 func (s *stake) beginTenure(l *Lease, sent watchdog.Instant, st *Step) {
 	h := s.holding
 	h.closed = h.closed || h.cohort.waited || !s.isJoinable()
@@ -22,11 +21,6 @@ func (s *stake) beginTenure(l *Lease, sent watchdog.Instant, st *Step) {
 	s.setRoot(l)
 	h.together = s.endTogether() && !s.key.waiters.first.Future
 	s.admit(s.key.waiters.pop(), l, st)
-	if s.isShared() {
-		s.admitRow(st)
-	} else {
-		s.admitBlock(st)
-	}
 }
 
 // loseForgotten ends the tenures of this client that can't be beside what the store has granted it now. So the store has

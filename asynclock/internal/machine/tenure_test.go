@@ -44,6 +44,14 @@ func TestFuturesOfTenures(t *testing.T) {
 			{5 * ms, arrive("c", reader, maxHold(3*time.Second)), "c has 10; release o1 token=10 requeue o3 watch requests admitted ttl=3.61s grant=3.61s; alarm 3.005s"},
 			{3005 * ms, alarm, "lease of c ends: lease lost: maximum hold reached; alarm off; WARN lease lost"},
 		}, "waiting as o3"},
+		{"a block is looked at when the request of who gets it is due", []step{
+			{0, several, ""},
+			{0, arrive("a", future, permits(1)), "..."},
+			{0, answer(1, of(1)), "..."},
+			{ms / 2, arrive("b", future, permits(1)), "..."},
+			{ms, answer(2, store.AcquireReply{Status: store.Waiting, WillNotify: true}), "..."},
+			{20 * ms, alarm, "a is idle; b lies, 10; withdraw o2; alarm 30ms"},
+		}, "holding 10 until 13.345s"},
 		{"readers give way to a writer elsewhere", []step{
 			{0, arrive("a", future, reader), "..."},
 			{0, arrive("b", future, reader), ""},

@@ -22,7 +22,6 @@ type Waiter struct {
 	Part   bool // what it gets may be given back before its caller has it
 	Try    bool // never waits
 
-	quits   bool    // its context has ended, and it is about to leave
 	since   uint32  // how many requests of the key were made before it came
 	seen    bool    // its caller has looked at the result
 	decided bool    // is in the list of decided waiters

@@ -36,7 +36,8 @@ func (s *stake) abandon(failures *trouble, st *Step) {
 	s.forgetOwner()
 }
 
-// isHeldUp reports whether the first waiter never waits, and does not ask before the store has answered a withdrawal: T4.
+// isHeldUp reports whether the first waiter never waits, and does not ask before the store has answered a withdrawal:
+// T4.
 func (k *Key) isHeldUp() bool {
 	first := k.waiters.first
 	return first != nil && first.Try && k.leaving > 0
