@@ -180,6 +180,17 @@ func join(name, other string, changes ...with) input {
 	}
 }
 
+// over makes the lease of a caller a part of several keys whose whole has ended.
+func over(name string) input {
+	return func(w *world, _ *machine.Step) []string {
+		w.outside = true
+		whole := new(machine.Whole)
+		w.key.Adopt(w.callers[name].lease, whole)
+		whole.Over.Store(true)
+		return nil
+	}
+}
+
 // answer answers the request with that number, in the order in which the machine sent them.
 func answer(number int, reply store.AcquireReply) input {
 	return func(w *world, st *machine.Step) []string {

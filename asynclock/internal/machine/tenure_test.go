@@ -198,3 +198,20 @@ func TestATenureThatTheStoreHasForgotten(t *testing.T) {
 		}, "holding 10 until 14.345s"},
 	})
 }
+
+// P9: who has nobody to ask asks as soon as somebody may have permits, whatever the step was.
+func TestWhoHadNobodyToAsk(t *testing.T) {
+	t.Parallel()
+	all := followed(10)
+	all.Weight, all.Limit = 3, 3
+	checkRows(t, []row{
+		{"a block is renewed no more", []step{
+			{0, several, ""},
+			{0, arrive("a", permits(3)), "..."},
+			{0, answer(1, all), "..."},
+			{0, arrive("b", permits(1)), ""},
+			{time.Second, over("a"), "alarm 13.345s"},
+			{time.Second, event(store.EventWake), "acquire o2 watch"},
+		}, "holding 10 until 13.345s"},
+	})
+}
