@@ -94,39 +94,6 @@ func TestMorePermitsWhileARenewalIsUnderWay(t *testing.T) {
 	})
 }
 
-// The waiter that comes to be the first of its client has its place in the store's queue from then on.
-func TestTheNextWaiterQueuesInTheStore(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		end  func(w *world, cancel func(), held *asynclock.Lease, first *pending)
-	}{
-		{"the first was served", func(w *world, _ func(), held *asynclock.Lease, first *pending) {
-			unlock(w, held)
-			first.has()
-		}},
-		{"the first has left", func(w *world, cancel func(), _ *asynclock.Lease, first *pending) {
-			cancel()
-			wantError(w, first.ended(), context.Canceled)
-		}},
-	} {
-		scene(t, c.name, func(w *world) {
-			client := w.client()
-			s := semaphore(w, client, 1)
-			held := takePermits(w, s, 1)
-			ctx, cancel := context.WithCancel(w.Context())
-			defer cancel()
-			first := w.askBy(ctx, wants(s, 1), "key")
-			writer := w.ask(w.Context(), client, "key")
-			c.end(w, cancel, held, first)
-			w.wait()
-			if n := w.inspect("key").Waiters; n != 1 {
-				w.Errorf("waiters in the store: got %d, want the writer", n)
-			}
-			writer.waits()
-		})
-	}
-}
-
 // An Unlock whose answer was lost is no loss, if the block of its permits has ended when it is repeated.
 func TestAnUnlockWhoseAnswerWasLostIsNoLoss(t *testing.T) {
 	story(t, func(w *world) {

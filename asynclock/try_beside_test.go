@@ -288,33 +288,6 @@ func TestTryAcquireOfAPermitThatLies(t *testing.T) {
 	})
 }
 
-// A TryRLock takes up what lies. A reader that queued behind it asks the store, though nobody contends any more.
-func TestReaderBehindATryThatIsServed(t *testing.T) {
-	story(t, func(w *world) {
-		c, other := w.client(), w.client()
-		mode := asynclock.WithMaxHold(time.Hour)
-		ctx, cancel := context.WithCancel(w.Context())
-		c.RLockChan(ctx, "key", mode)
-		w.wait()
-		writer := w.ask(ctx, other, "key")
-		w.store.Next(asynclocktest.Acquire.From(0), asynclocktest.Slow(0, time.Millisecond/2))
-		full := c.LockChan(w.Context(), "key", asynclock.WithQueueLimit(1))
-		w.wait()
-		try := w.askBy(w.Context(), c.TryRLock, "key", mode)
-		reader := w.askBy(w.Context(), c.RLock, "key")
-		w.pass(time.Millisecond / 2)
-		wantError(w, errOf((<-full).Lease()), asynclock.ErrQueueFull)
-		l := try.has()
-		cancel()
-		wantError(w, writer.ended(), context.Canceled)
-		w.pass(time.Minute)
-		unlock(w, reader.has())
-		unlock(w, l)
-		w.pass(time.Minute)
-		w.wantUnused()
-	})
-}
-
 // Its own client gives back what it retains, and takes the try's first request along. Another client that retains the key,
 // too, has then the time to give it back.
 func TestTryOfAReadersKeyThatBothRetain(t *testing.T) {

@@ -213,5 +213,21 @@ func TestWhoHadNobodyToAsk(t *testing.T) {
 			{time.Second, over("a"), "alarm 13.345s"},
 			{time.Second, event(store.EventWake), "acquire o2 watch"},
 		}, "holding 10 until 13.345s"},
+		{"the first of them is served", []step{
+			{0, several, ""},
+			{0, arrive("a", permits(3)), "..."},
+			{0, answer(1, all), "..."},
+			{0, arrive("b", permits(3)), ""},
+			{0, arrive("writer"), ""},
+			{time.Second, unlock("a"), "b has 10; lease of a ends: unlocked; acquire o2; renew o1 token=10 watch; alarm 13.345s"},
+		}, "holding 10 until 13.345s"},
+		{"the first of them has left", []step{
+			{0, several, ""},
+			{0, arrive("a", permits(3)), "..."},
+			{0, answer(1, all), "..."},
+			{0, arrive("b", permits(3)), ""},
+			{0, arrive("writer"), ""},
+			{time.Second, leave("b"), "b fails: left; acquire o2"},
+		}, "holding 10 until 13.345s"},
 	})
 }
