@@ -221,7 +221,7 @@ func (k *Key) Rested(r *Release, reply *store.ReleaseReply, st *Step) error {
 // learnLimit notes the limit in force, as the answer to a renewal has it. A larger one may be of use to a
 // waiter that had nobody to ask. If it is smaller, more permits may be out than there are, perhaps those of
 // others. So each one that comes free is given back, and the store decides.
-func (s *stake) learnLimit(limit int32, st *Step) {
+func (s *stake) learnLimit(limit int32) {
 	if limit == 0 || !s.isBlock() {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // Renew returns a renewal of the lease by ttl that its caller sends. It fails if the lease has ended.
@@ -82,27 +83,7 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, st *Step) {
 	if !r.asks {
 		h.trust(trustUntil(r.Sent, ttl))
 	}
-	due := schedule{ttl: ttl, lane: int(s.key.Lane)}
-	if h.lease == nil || s.isTenure() {
-		due = watchfulSchedule(ttl, due.lane) // S6
-	}
-	renewAt := due.renewAt(r.Sent)
-	if s.isLying() {
-		renewAt = min(renewAt, s.watchAt(r.Sent))
-	}
-	if r.late { // a later renewal may have been answered before
-		renewAt = max(renewAt, h.renewAt)
-	}
-	if s.isTenure() && !h.cohort.watching && !r.Request.NotifyQueued {
-		renewAt = st.Now // it was sent before a downgrade; S1: the store has to be asked
-	}
-	if h.forced != 0 { // it was sent before the message; a failed one that asks is repeated as soon
-		renewAt = min(renewAt, h.renewAt)
-	}
-	if h.again && !h.renewing {
-		renewAt = st.Now
-	}
-	h.renewAt, h.failures, h.failure = renewAt, 0, nil
+	h.renewAt, h.failures, h.failure = s.nextRenewal(r, ttl, st), 0, nil
 	if r.Sent >= h.cohort.renewed {
 		waiters := reply.Waiters
 		if s.isBlock() {
@@ -114,5 +95,30 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, st *Step) {
 	if h.cohort.waited && s.yield(st) {
 		return // the notification was lost
 	}
-	s.learnLimit(reply.Limit, st)
+	s.learnLimit(reply.Limit)
+}
+
+// nextRenewal returns when to renew after r, which has set this TTL.
+func (s *stake) nextRenewal(r *Renewal, ttl time.Duration, st *Step) watchdog.Instant {
+	h := s.holding
+	due := schedule{ttl: ttl, lane: int(s.key.Lane)}
+	if h.lease == nil || s.isTenure() {
+		due = watchfulSchedule(ttl, due.lane) // S6
+	}
+	renewAt := due.renewAt(r.Sent)
+	if s.isLying() {
+		renewAt = min(renewAt, s.watchAt(r.Sent))
+	}
+	if r.late { // a later renewal may have been answered before
+		renewAt = max(renewAt, h.renewAt)
+	}
+	if h.forced != 0 { // it was sent before the message; a failed one that asks is repeated as soon
+		renewAt = min(renewAt, h.renewAt)
+	}
+	// S1: one that was sent before a downgrade has not asked the store to notify us.
+	unasked := s.isTenure() && !h.cohort.watching && !r.Request.NotifyQueued
+	if unasked || h.again && !h.renewing {
+		renewAt = st.Now
+	}
+	return renewAt
 }
