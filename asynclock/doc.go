@@ -72,17 +72,17 @@
 //
 //	a key's state, a step          keystate.go, host.go: what the machine has of the client
 //	requests to the store          calls.go; renew.go, overdue.go; release.go; outage.go
-//	how long a request may take    limit.go, bounded.go
+//	how long a request may take    limit.go
 //	how long a caller waits        wait.go
 //	notifications of the store     events.go
 //	contexts, channels             watch.go, weakchan.go
 //	re-entry                       reentry.go
 //	keys kept for the client       retain.go
 //	forgotten leases               leak.go, callsite.go
-//	several keys                   gatherer.go, gathertry.go: taking them; multilease.go: the lease, and its
-//	                               loss; multirenew.go, multiunlock.go, multifuture.go
-//	the calls of users             client.go, lock.go, trylock.go, future.go, each.go, result.go, withlock.go,
-//	                               rlock.go, downgrade.go, semaphore.go, lockall.go, withlockall.go,
+//	several keys                   gatherer.go, gathertry.go: taking them; multilease.go: the lease, its loss and
+//	                               renewal; multiunlock.go, multifuture.go
+//	the calls of users             client.go, lock.go, trylock.go, future.go, each.go, withlock.go,
+//	                               rlock.go, downgrade.go, semaphore.go, lockall.go,
 //	                               lease.go, unlock.go, note.go, announce.go, observe.go, admin.go, close.go
 //	errors                         errors.go
 //	their options                  options.go, clientoptions.go, settings.go

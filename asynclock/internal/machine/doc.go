@@ -31,5 +31,5 @@
 //     holdings apart
 //   - futures, F1 to F6: choose.go, lie.go, moveon.go, idle.go
 //   - what follows: reconcile.go; for a key whose lease has ended next.go, cohort.go, retain.go
-//   - times that follow from the TTL: timing.go, schedule.go
+//   - times that follow from the TTL: timing.go
 package machine
