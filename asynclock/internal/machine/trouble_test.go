@@ -178,6 +178,7 @@ func TestAnswers(t *testing.T) {
 		}, "idle"},
 		{"a TryLock never waits for a waiter of this client", []step{
 			{0, arrive("a"), "acquire o1"},
+			{0, arrive("c"), ""},
 			{0, arrive("b", try), ""},
 			{0, answer(1, granted(10)), "a has 10; b fails: held by another; alarm 5s"},
 		}, "holding 10 until 13.345s"},

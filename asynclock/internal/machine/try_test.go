@@ -24,6 +24,12 @@ func TestTries(t *testing.T) {
 			{ms, givenUp(1), "a fails: store unreachable: outcome unknown; acquire o1 try"},
 			{2 * ms, answer(2, granted(10)), "b has 10; alarm 5s"},
 		}, "holding 10 until 13.346s"},
+		{"beside readers of this client", []step{
+			{0, several, ""},
+			{0, arrive("a", reader), "..."},
+			{0, answer(1, of(10)), "..."},
+			{0, arrive("b", try), "refused: held by another"},
+		}, "holding 10 until 13.345s"},
 		{"one for less asks for itself", []step{
 			{0, arrive("a", permits(2), try), "acquire o1 try watch"},
 			{0, arrive("b", permits(1), try), ""},
