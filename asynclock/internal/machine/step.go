@@ -13,8 +13,8 @@ import (
 // it, before the next step of the same key. It lives on the stack of the caller.
 type Step struct {
 	Now     watchdog.Instant
-	Closing bool // the client is being closed
 	Keys    int  // how many the client uses
+	Closing bool // the client is being closed
 
 	Dropped bool // nobody uses the key any more
 
