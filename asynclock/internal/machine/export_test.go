@@ -5,6 +5,12 @@ package machine
 // Reconcile is what each input ends with.
 func (k *Key) Reconcile(st *Step) { k.reconcile(st) }
 
+// Misled reports whether k has an attempt that is not for its first waiter.
+func (k *Key) Misled() bool {
+	s := k.contender()
+	return s != nil && !s.serves(k.waiters.first)
+}
+
 // Both reports whether a stake of k has an attempt and a holding. It may have one of them.
 func (k *Key) Both() bool {
 	for s := &k.stakes; s != nil; s = s.next {

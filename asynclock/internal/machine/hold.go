@@ -23,9 +23,7 @@ type grant struct {
 // hold makes this client the key's holder and gives the lease to its first waiter.
 func (s *stake) hold(g grant, st *Step) {
 	a := s.attempt
-	if w := s.key.waiters.first; w == nil || *w.Terms != *s.terms || w.Weight > g.Weight {
-		// The first waiter always has the terms of the attempt. Nobody gets what was granted on others.
-		// Permits may have been granted to the one before it, which wanted fewer.
+	if s.key.waiters.first.Weight > g.Weight { // permits, for the waiter before it, which wanted fewer
 		s.abandon(nil, st)
 		return
 	}

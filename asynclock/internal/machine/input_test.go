@@ -180,6 +180,28 @@ func join(name, other string, changes ...with) input {
 	}
 }
 
+// downgrade begins to turn a writer's lease into a reader's.
+func downgrade(name string) input {
+	return func(w *world, st *machine.Step) []string {
+		d, err := w.key.BeginDowngrade(w.callers[name].lease, st)
+		if err != nil {
+			return []string{"no downgrade: " + text(err)}
+		}
+		w.downgrades = append(w.downgrades, d)
+		return nil
+	}
+}
+
+// downgraded answers the downgrade with that number, for a new reader.
+func downgraded(number int, name string, reply store.ReleaseReply) input {
+	return func(w *world, st *machine.Step) []string {
+		c := w.caller(name, []with{reader})
+		c.waiter.Since = w.now
+		w.key.EndDowngrade(w.downgrades[number-1], &c.waiter, &reply, st)
+		return nil
+	}
+}
+
 // over makes the lease of a caller a part of several keys whose whole has ended.
 func over(name string) input {
 	return func(w *world, _ *machine.Step) []string {

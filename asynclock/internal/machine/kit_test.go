@@ -138,6 +138,8 @@ type world struct {
 	acquires []*machine.Acquire
 	renewals []*machine.Renewal
 	releases []*machine.Release
+
+	downgrades []*machine.Downgrade // as they began
 }
 
 // A reporter is a test, or a case of a property.
@@ -205,6 +207,8 @@ func (w *world) holds(wasIdle, dropped bool) {
 	w.Helper()
 	idle := w.key.Idle()
 	switch {
+	case w.key.Misled():
+		w.Errorf("the attempt is not for the first waiter")
 	case w.key.Both():
 		w.Errorf("there are an attempt and a holding")
 	case idle && w.host.live != "", !idle && w.host.live == "" && w.key.IdleFutures() == 0 && !w.key.HeldUp():

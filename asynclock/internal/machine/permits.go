@@ -75,10 +75,9 @@ func (k *Key) learnsLimit() bool {
 
 // admitBlock serves the first waiters with what the grant has for them, and gives up the rest.
 func (s *stake) admitBlock(st *Step) {
-	k := s.key
 	s.fill(fewTries, false, st)
 	s.holding.together = false
-	k.refuseAsked(st)
+	s.key.refuseAsked(st)
 	if r := s.giveUpFree(st); r != nil {
 		st.releases.push(r)
 	}

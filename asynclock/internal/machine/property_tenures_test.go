@@ -4,7 +4,6 @@ package machine_test
 
 import (
 	"fmt"
-	"slices"
 
 	"pgregory.net/rapid"
 
@@ -33,44 +32,18 @@ func (s *script) rest() {
 	})
 }
 
-// A downgrading is a downgrade under way.
-type downgrading struct {
-	of   *caller
-	what *machine.Downgrade
-}
-
 func (s *script) downgrade() {
 	name := s.pick(func(c *caller) bool { return holds(c) && c.terms.Mode == store.Exclusive })
-	if name == "" || s.mode != store.Shared {
-		return
+	if name != "" && s.mode == store.Shared {
+		s.make(downgrade(name))
 	}
-	s.make(func(w *world, st *machine.Step) []string {
-		c := w.callers[name]
-		d, err := w.key.BeginDowngrade(c.lease, st)
-		if err == nil {
-			s.downgrades = append(s.downgrades, downgrading{c, d})
-		}
-		return []string{"downgrade: " + text(err)}
-	})
-}
-
-// downgraded answers a downgrade.
-func (s *script) downgraded(d downgrading, reply store.ReleaseReply) {
-	s.make(func(w *world, st *machine.Step) []string {
-		c := w.caller(fmt.Sprintf("c%d", len(s.callers)), []with{reader})
-		c.waiter.Since = s.now
-		w.key.EndDowngrade(d.what, &c.waiter, &reply, st)
-		return nil
-	})
 }
 
 func (s *script) answerDowngrade() {
-	if len(s.downgrades) == 0 {
+	if s.downgraded == len(s.downgrades) {
 		return
 	}
-	i := rapid.IntRange(0, len(s.downgrades)-1).Draw(s.T, "downgrade")
-	d := s.downgrades[i]
-	s.downgrades = slices.Delete(s.downgrades, i, i+1)
+	s.downgraded++
 	var reply store.ReleaseReply
 	switch rapid.SampledFrom([]string{"done", "done", "lost", "no answer"}).Draw(s.T, "answer") {
 	case "done":
@@ -78,7 +51,7 @@ func (s *script) answerDowngrade() {
 	case "no answer":
 		reply.Err = store.ErrOutcomeUnknown
 	}
-	s.downgraded(d, reply)
+	s.make(downgraded(s.downgraded, fmt.Sprintf("c%d", len(s.callers)), reply))
 }
 
 // part makes a lease a part of several keys, or what such a part goes through.

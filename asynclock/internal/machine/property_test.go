@@ -92,7 +92,7 @@ type script struct {
 	given   int // how many releases the store has
 
 	rested     map[int]bool // releases of a part that were answered
-	downgrades []downgrading
+	downgraded int          // how many downgrades were answered
 }
 
 // An action is named so that a failure shows what was done.

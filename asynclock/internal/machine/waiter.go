@@ -93,10 +93,8 @@ func (k *Key) pending() int { return int(k.waiters.n - k.waiters.tries + k.futur
 
 // mayQueue returns an error for a waiter that can't be added to those of the key.
 func (k *Key) mayQueue(w *Waiter, now watchdog.Instant) error {
-	switch first := k.waiters.first; {
-	case first == nil && k.open(w, now) != nil:
-	case w.Try && first != nil && !first.Try && k.contender() == nil: // P9: it asks nobody
-		return k.ourHolding(w, now)
+	switch {
+	case k.waiters.first == nil && k.open(w, now) != nil:
 	case w.Try:
 		return k.keepsOut(w, now)
 	case k.isUnused() && k.futures.idle.n == 0:
