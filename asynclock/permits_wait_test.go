@@ -12,36 +12,6 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// P9: a client that has all permits asks the store for nobody. A try is refused all the same.
-func TestATryIsRefusedBehindLocalWaiters(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		try  func(*asynclock.Client) acquire
-	}{
-		{"a reader", func(c *asynclock.Client) acquire { return c.TryRLock }},
-		{"permits of more", func(c *asynclock.Client) acquire {
-			return func(ctx context.Context, key string, options ...asynclock.LockOption) (*asynclock.Lease, error) {
-				s, err := c.Semaphore(key, 5)
-				if err != nil {
-					return nil, err
-				}
-				return s.TryAcquire(ctx, 1, options...)
-			}
-		}},
-	} {
-		scene(t, c.name, func(w *world) {
-			client := w.client()
-			s := semaphore(w, client, 1)
-			held := takePermits(w, s, 1)
-			behind := w.askBy(w.Context(), wants(s, 1), "key")
-			behind.waits()
-			wantError(w, w.askBy(w.Context(), c.try(client), "key").ended(), asynclock.ErrHeld)
-			unlock(w, held)
-			unlock(w, behind.has())
-		})
-	}
-}
-
 // A client whose leases are not renewed can't learn of more permits by a renewal, so its waiters ask.
 func TestMorePermitsServeWaitersBehindLeasesWithoutRenewal(t *testing.T) {
 	for _, c := range []struct {
