@@ -270,3 +270,27 @@ func TestReadersThatAreNotToldOfForce(t *testing.T) {
 		})
 	}
 }
+
+// Two tenures are retained. A reader's request is under way while a writer comes.
+func TestARetainedTenureLeavesTheQueueAlone(t *testing.T) {
+	story(t, func(w *world) {
+		farAway(w)
+		c := w.client(asynclock.WithRetention(time.Minute))
+		long := asynclock.WithTTL(time.Minute)
+		one, other := rlock(w, c, "key"), rlock(w, c, "key", long)
+		unlock(w, other)
+		unlock(w, one)                           // both are retained
+		elsewhere := rlock(w, w.client(), "key") // a reader elsewhere
+		reader := w.askBy(w.Context(), c.RLock, "key", long)
+		time.Sleep(oneWay / 2)
+		writer := w.ask(w.Context(), c, "key", long)
+		w.pass(time.Second)
+		wantValid(w, elsewhere)
+		select {
+		case <-writer.done:
+			w.Errorf("Lock has returned beside a valid reader elsewhere: lease mode %v, valid %v, error %v", writer.lease.Mode(), writer.lease.Valid(0), writer.err)
+		default:
+		}
+		_ = reader
+	})
+}

@@ -24,11 +24,12 @@
 //
 // Where to look, from what comes in to what follows:
 //
+//   - the key, a step, what is asked for: key.go, step.go, queue.go
 //   - waiting, W1 to W10 of docs/design.md: waiter.go, attempt.go, answer.go, event.go; trouble.go if the store fails
 //   - those who never wait, T1 to T4: try.go, refuse.go, withdraw.go
-//   - what is held: hold.go, holding.go, lease.go, join.go; renew.go and renewed.go; loss.go
-//   - what several leases share: tenure.go, readers.go, permits.go, downgrade.go; mode.go has what sets kinds of
-//     holdings apart
+//   - what is held: stake.go, hold.go, holding.go, lease.go, join.go; renew.go and renewed.go; loss.go
+//   - what several leases share: tenure.go, readers.go, permits.go, downgrade.go; mode.go and exclusive.go have what
+//     sets kinds of holdings apart
 //   - futures, F1 to F6: choose.go, lie.go, moveon.go, idle.go
 //   - what follows: reconcile.go; for a key whose lease has ended next.go, cohort.go, retain.go
 //   - times that follow from the TTL: timing.go

@@ -7,8 +7,8 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// There are three kinds of holdings: an exclusive lease, a tenure of readers, and a block of permits. This file has what
-// each does in its own way, and the others have what they have in common.
+// There are three kinds of holdings: an exclusive lease, a tenure of readers, and a block of permits. These functions do
+// for each what it does in its own way.
 //
 // An interface with three implementations would say the same. But a Step that is handed to an interface is no longer
 // on the stack. That costs an allocation for each step.

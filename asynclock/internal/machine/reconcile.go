@@ -13,11 +13,10 @@ func (k *Key) reconcile(st *Step) {
 
 // follow passes on what nobody has, and serves the waiters.
 func (k *Key) follow(st *Step) {
-	k.settle(st)
 	k.adapt(st)
+	k.settle(st)
 	for k.waiters.first != nil && k.serveTry(st) {
 		k.settle(st) // what the try has left of what it took up
-		k.adapt(st)
 	}
 	if k.waiters.first != nil {
 		k.serve(st)

@@ -4,6 +4,7 @@ package machine_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -29,6 +30,24 @@ func TestTries(t *testing.T) {
 			{0, arrive("a", reader), "..."},
 			{0, answer(1, of(10)), "..."},
 			{0, arrive("b", try), "refused: held by another"},
+		}, "holding 10 until 13.345s"},
+		{"of permits that its client is about to give back", []step{
+			{0, several, ""},
+			{0, arrive("a", permits(1), minHold(time.Second)), "..."},
+			{0, arrive("b", permits(1), minHold(time.Second)), ""},
+			{0, answer(1, store.AcquireReply{Status: store.Granted, Grant: store.Grant{Token: 10, Weight: 2}, Limit: 3, WillNotify: true}), "a has 10; b has 10; alarm 5s"},
+			{ms, unlock("b"), "lease of b ends: unlocked; alarm 1s"},
+			{2 * ms, arrive("c", permits(3)), "..."},
+			{3 * ms, arrive("d", permits(2), try), ""},
+			{time.Second, leave("c"), "c fails: left; withdraw o2 uncertain; release o1 token=10; alarm 5s"},
+			{time.Second, left, "acquire o3 try watch"},
+		}, "holding 10 until 13.345s"},
+		{"of more permits, behind one that asks nobody", []step{
+			{0, several, ""},
+			{0, arrive("a", permits(3)), "..."},
+			{0, answer(1, store.AcquireReply{Status: store.Granted, Grant: store.Grant{Token: 10, Weight: 3}, Limit: 3, WillNotify: true}), "..."},
+			{0, arrive("b", permits(1)), ""},
+			{0, arrive("c", permits(1), func(c *caller) { c.terms.Limit = 5 }, try), "c fails: held by another"},
 		}, "holding 10 until 13.345s"},
 		{"one for less asks for itself", []step{
 			{0, arrive("a", permits(2), try), "acquire o1 try watch"},
