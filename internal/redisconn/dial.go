@@ -62,11 +62,11 @@ func dialPromptly(ctx context.Context, address string, dialer *net.Dialer, encry
 	defer cancel()
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
-	defer time.AfterFunc(answerWithin, func() { // ends with ctx; nobody waits for it
+	go func() { // ends with ctx; nobody waits for it
 		if speaksPlainly(ctx, address, &prompt) {
 			refuse(errPlain)
 		}
-	}).Stop()
+	}()
 	encrypted := tls.Client(conn, encryption)
 	if err := encrypted.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
@@ -81,12 +81,23 @@ func dialPromptly(ctx context.Context, address string, dialer *net.Dialer, encry
 var errPlain = errors.New("the server speaks without TLS, and the options are for TLS")
 
 // speaksPlainly asks a server that says nothing to TLS whether it speaks without. Redis takes the first
-// message of TLS for the beginning of a command, and waits for the rest.
+// message of TLS for the beginning of a command, and waits for the rest. It is asked each answerWithin
+// until it can be reached: one dial may be late, and the handshake has the whole Timeout.
 func speaksPlainly(ctx context.Context, address string, dialer *net.Dialer) bool {
-	conn, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return false
+	for next := time.Tick(answerWithin); ; {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-next:
+		}
+		if conn, err := dialer.DialContext(ctx, "tcp", address); err == nil {
+			return answersPlainly(ctx, conn)
+		}
 	}
+}
+
+// answersPlainly sends a question without TLS, and closes conn.
+func answersPlainly(ctx context.Context, conn net.Conn) bool {
 	closes := sync.OnceFunc(func() { _ = conn.Close() })
 	defer closes()
 	defer context.AfterFunc(ctx, closes)()
