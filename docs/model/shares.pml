@@ -25,7 +25,8 @@
      LIVE    time waits for whoever has something to do. A lease is held for HOLDS ticks at
              most. Everyone is served within BOUND, and nobody waits whom the store could grant.
              No more permits are out than are set, EXCESS ticks after they were set
-     FAULT   breaks one rule; a name from the list below */
+     FAULT   breaks one rule; a name from the list below
+     TRACE   a simulation writes down what clients do, for trace.sh */
 #ifndef N
 #define N 3
 #endif
@@ -175,6 +176,38 @@
 #endif
 
 #define NOBODY 255
+/* A trace has a line for each step of a client, as that of lock.pml, where these are explained. */
+#ifdef TRACE
+mtype = { begins, asks, hears, reads, learns, loses, quits, renews, unlocks, downgrades, rests, repeats, joins, dies };
+#define DOES(c, what) ; printf("%d %e", c, what)
+#define WITH(x) ; printf(" %d", x)
+#define NAMED(x) ; printf(" %e", x)
+#define SENDS(c, what, x, y) ; printf(" > %e 0 %d %d %d", what, num[c], x, y)
+#define ENDS(c) ; printf(" : %e 0 %d %d %d %d %d %d %d\n", st[c], num[c], trust[c], has[c], have[c], tok[c], CLOSED(c), STALE(c))
+#define TICKS printf("tick\n");
+bool rare;
+#define RARELY && rare
+#else
+#define DOES(c, what)
+#define WITH(x)
+#define NAMED(x)
+#define SENDS(c, what, x, y)
+#define ENDS(c)
+#define TICKS
+#define RARELY
+#endif
+#if JOIN
+#define CLOSED(c) closed[c]
+#else
+#define CLOSED(c) 0
+#endif
+#if JOIN && SETS
+#define STALE(c) stale[c]
+#define KNOWN(c) limit[c]
+#else
+#define STALE(c) 0
+#define KNOWN(c) 0
+#endif
 mtype = { IDLE, WAIT, HOLD, DONE, DEAD };           /* stakes */
 mtype = { NONE, ACQUIRE, RENEW, REST, RELEASE };    /* requests */
 mtype = { GRANTED, WAITING, GONE, OK, LOST, TOOMUCH }; /* answers */
@@ -629,7 +662,8 @@ inline nothing_stray() { stray = NONE; strayowner = 0; straysays = 0; straysize 
 
 /* ask sends a request. A renewal says what the stake has, a Rest what it keeps. */
 inline ask(c, k) { nothing_asked(c); asked[c] = true; kind[c] = k;
-  if :: k != ACQUIRE -> says[c] = has[c]; size[c] = (has[c] == P -> have[c] : tok[c]) :: else fi }
+  if :: k != ACQUIRE -> says[c] = has[c]; size[c] = (has[c] == P -> have[c] : tok[c]) SENDS(c, k, has[c], have[c])
+     :: else -> skip SENDS(c, k, WANT(c), WEIGHT(c)) fi }
 
 inline give_up(c) {
   if :: STRAY && asked[c] && !answered[c] && stray == NONE ->
@@ -649,7 +683,7 @@ inline no_lease(c) { trust[c] = 0; has[c] = 0; have[c] = 0; tok[c] = 0; num[c] =
 
 inline leave(c) {
   h1 = (unsure[c] || (asked[c] && kind[c] == ACQUIRE));
-  give_up(c); leaving[c] = true; left_ok[c] = false; unsaid[c] = h1; h1 = 0;
+  give_up(c); leaving[c] = true; left_ok[c] = false; unsaid[c] = h1 SENDS(c, RELEASE, h1, 0); h1 = 0;
   no_lease(c)
 }
 
@@ -735,7 +769,13 @@ proctype environment() provided (!stop) {
 end:
 #endif
   do
-  :: d_step { TIME_MAY_PASS ->                                      /* a tick */
+#ifdef TRACE
+  :: rare = true
+  :: rare = false
+  :: rare = false
+  :: rare = false
+#endif
+  :: d_step { TIME_MAY_PASS -> TICKS                                /* a tick */
 #if LIVE
       quiescent();
 #endif
@@ -801,20 +841,21 @@ end:
 
   /* Requests, answers and messages are lost, or given up and late. */
 #if LOSS
-  :: d_step { asked[c] && MAY_LOSE -> LOSE; if :: kind[c] == ACQUIRE -> unsure[c] = true :: else fi; nothing_asked(c) }
-  :: d_step { msg[c] && MAY_LOSE -> LOSE; no_message(c) }
+  :: d_step { asked[c] && MAY_LOSE RARELY DOES(c, loses) NAMED(kind[c]) -> LOSE; if :: kind[c] == ACQUIRE -> unsure[c] = true :: else fi; nothing_asked(c) ENDS(c) }
+  :: d_step { msg[c] && MAY_LOSE RARELY -> LOSE; no_message(c) }
   :: d_step { leaving[c] && left_ok[c] && MAY_LOSE -> LOSE; left_ok[c] = false }
 #if JOIN
   :: d_step { news[c] && MAY_LOSE -> LOSE; news[c] = false }
 #endif
 #if STRAY
-  :: d_step { asked[c] && !answered[c] && stray == NONE && MAY_LOSE -> LOSE; if :: kind[c] == ACQUIRE -> unsure[c] = true :: else fi; give_up(c) }
+  :: d_step { asked[c] && !answered[c] && stray == NONE && MAY_LOSE RARELY DOES(c, loses) NAMED(kind[c]) -> LOSE; if :: kind[c] == ACQUIRE -> unsure[c] = true :: else fi; give_up(c) ENDS(c) }
   :: d_step { leaving[c] && !left_ok[c] && stray == NONE && MAY_LOSE -> LOSE; stray = RELEASE; strayowner = c; strayunsure = unsaid[c] }
 #endif
 #endif
 
   /* Answers and messages arrive. */
-  :: d_step { answered[c] && st[c] != DEAD ->
+  :: d_step { answered[c] && st[c] != DEAD
+      DOES(c, hears) NAMED(kind[c]) NAMED(answer[c]) WITH(rnum[c]) WITH(0) WITH(sent[c]) WITH(rtok[c]) WITH(rsize[c]) WITH(rwait[c]) WITH(KNOWN(c)) ->
       h1 = sent[c]; h2 = rnum[c]; h3 = rtok[c]; h4 = rhas[c]; rs = rsize[c]; r = answer[c]; w1 = rwait[c];
       head = (kind[c] == ACQUIRE -> 1 : (kind[c] == RENEW -> 2 : 3));
       nothing_asked(c);
@@ -848,7 +889,7 @@ end:
         assert(trust[c] == 0 || (FORGET && has[c] != X)); /* a holder goes on holding */
         no_lease(c)
       :: else
-      fi;
+      fi ENDS(c);
       promises() }
   :: d_step { left_ok[c] && st[c] != DEAD ->
 #if FORGET
@@ -858,7 +899,8 @@ end:
 #endif
       assert(!over[c] || (!inq[c] && mode[c] == 0));
       nothing_leaves(c) }
-  :: d_step { msg[c] && st[c] != DEAD ->
+  :: d_step { msg[c] && st[c] != DEAD
+      DOES(c, reads) WITH(0) WITH(mnum[c]) WITH(0) WITH(mark[c]) WITH(age[c]) WITH(mtok[c]) WITH(msize[c]) WITH(mwait[c]) WITH(0) ->
       h1 = mnum[c]; h2 = mtok[c]; h3 = msize[c]; w1 = mwait[c];
       no_message(c);
       if
@@ -876,45 +918,46 @@ end:
         hold(c, h1, h2, WANT(c), h3, w1, G-age[c])
       :: else ->
         assert(FORGET || !(st[c] == WAIT && h1 != 0 && age[c] < G && left[c] > 0 && number[c] == h1 && mode[c] != 0)) /* no grant is ignored that stands */
-      fi;
+      fi ENDS(c);
       promises() }
 #if JOIN
-  :: d_step { news[c] && st[c] != DEAD -> news[c] = false; if :: st[c] == HOLD -> closed[c] = true :: else fi }
+  :: d_step { news[c] && st[c] != DEAD DOES(c, learns) -> news[c] = false; if :: st[c] == HOLD -> closed[c] = true :: else fi ENDS(c) }
 #endif
 
   /* What the client does by itself. */
-  :: d_step { st[c] == IDLE -> st[c] = WAIT; asktop[c] = (WANT(c) == P -> top : 0); ask(c, ACQUIRE);
+  :: d_step { st[c] == IDLE DOES(c, begins) -> st[c] = WAIT; asktop[c] = (WANT(c) == P -> top : 0); ask(c, ACQUIRE);
 #if MATE
       if :: c == 2 && st[0] == HOLD && FAULT!=REMOTE_ONLY -> closed[0] = true :: else fi;
 #endif
 #if LIVE
       heard[c] = true
 #endif
+      ENDS(c)
     }
 #if LIVE
   :: d_step { st[c] == WAIT && !asked[c] && !heard[c] -> heard[c] = true; ask(c, ACQUIRE) }  /* W9 */
 #else
-  :: d_step { st[c] == WAIT && !asked[c] -> ask(c, ACQUIRE) }
+  :: d_step { st[c] == WAIT && !asked[c] DOES(c, asks) -> ask(c, ACQUIRE) ENDS(c) }
 #endif
 #if LEAVES
-  :: d_step { st[c] == WAIT && leaves < LEAVES -> leaves++; leave(c) }
+  :: d_step { st[c] == WAIT && leaves < LEAVES RARELY DOES(c, quits) -> leaves++; leave(c) ENDS(c) }
 #endif
 #if RENEWAL
 #if LIVE && !defined(EXTRA)
   :: d_step { st[c] == HOLD && trust[c] == 1 && !asked[c] && has[c] != 0 -> ask(c, RENEW) }
 #else
-  :: d_step { st[c] == HOLD && trust[c] > 0 && trust[c] < TTL && !asked[c] && has[c] != 0 -> ask(c, RENEW) }
+  :: d_step { st[c] == HOLD && trust[c] > 0 && trust[c] < TTL && !asked[c] && has[c] != 0 DOES(c, renews) -> ask(c, RENEW) ENDS(c) }
 #endif
 #endif
-  :: d_step { st[c] == HOLD && (trust[c] == 0 || !owed[c]) -> leave(c) }
+  :: d_step { st[c] == HOLD && (trust[c] == 0 || !owed[c]) RARELY DOES(c, unlocks) -> leave(c) ENDS(c) }
 #if DOWN
-  :: d_step { st[c] == HOLD && has[c] == X && trust[c] > 0 && !asked[c] -> ask(c, REST); has[c] = 0; owed[c] = true }
+  :: d_step { st[c] == HOLD && has[c] == X && trust[c] > 0 && !asked[c] DOES(c, downgrades) -> ask(c, REST); has[c] = 0; owed[c] = true ENDS(c) }
 #endif
 #ifdef EXTRA
-  :: d_step { st[c] == HOLD && has[c] == P && have[c] > 1 && trust[c] > 0 && !asked[c] -> have[c]--; ask(c, REST); owed[c] = (FAULT != REST_ONCE) }
+  :: d_step { st[c] == HOLD && has[c] == P && have[c] > 1 && trust[c] > 0 && !asked[c] RARELY DOES(c, rests) -> have[c]--; ask(c, REST); owed[c] = (FAULT != REST_ONCE) ENDS(c) }
 #endif
 #if DOWN || defined(EXTRA)
-  :: d_step { st[c] == HOLD && owed[c] && !asked[c] && trust[c] > 0 -> ask(c, REST) }        /* until it is answered */
+  :: d_step { st[c] == HOLD && owed[c] && !asked[c] && trust[c] > 0 DOES(c, repeats) -> ask(c, REST) ENDS(c) } /* until it is answered */
 #endif
 #if JOIN
 #if FAULT==CLOSED_ADMITS
@@ -927,7 +970,7 @@ end:
 #if LIVE
   :: d_step { TRUSTS(c) && has[c] != X && ADMITS(c) && held[c] >= HOLDS -> held[c] = 0;
 #else
-  :: d_step { TRUSTS(c) && has[c] != X && ADMITS(c) ->
+  :: d_step { TRUSTS(c) && has[c] != X && ADMITS(c) RARELY DOES(c, joins) ->
 #endif
 #if MATE
       assert(!(c == 0 && st[2] == WAIT));         /* nobody joins past a writer that the client knows */
@@ -938,13 +981,14 @@ end:
 #if FAULT==ORDER_INSIDE
       if :: has[c] == P -> assert(tok[c] >= top) :: else fi;
 #endif
-      if :: has[c] == S -> begin_lease(c) :: else fi }
+      if :: has[c] == S -> begin_lease(c) :: else fi ENDS(c) }
 #endif
 #if CRASH
-  :: d_step { crashes < CRASH && (st[c] == WAIT || st[c] == HOLD || leaving[c]) -> crashes++; no_lease(c); st[c] = DEAD;
+  :: d_step { crashes < CRASH && (st[c] == WAIT || st[c] == HOLD || leaving[c]) RARELY DOES(c, dies) -> crashes++; no_lease(c); st[c] = DEAD;
 #if LIVE
       nothing_asked(c); nothing_leaves(c); no_message(c)
 #endif
+      ENDS(c)
     }
 #endif
   od

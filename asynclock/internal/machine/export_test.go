@@ -2,6 +2,8 @@
 
 package machine
 
+import "github.com/asynclock/asynclock-go/watchdog"
+
 // Reconcile is what each input ends with.
 func (k *Key) Reconcile(st *Step) { k.reconcile(st) }
 
@@ -60,3 +62,12 @@ func (k *Key) HeldUp() bool { return k.isUnused() && k.waiters.first != nil && k
 
 // IdleFutures returns how many futures of k are idle.
 func (k *Key) IdleFutures() int { return int(k.futures.idle.n) }
+
+// Admits reports whether the reader w could join a tenure of k without the store.
+func (k *Key) Admits(w *Waiter, now watchdog.Instant) bool { return k.open(w, now) != nil }
+
+// Permits returns how many permits k has, and whether it passes on what comes free of them.
+func (k *Key) Permits(now watchdog.Instant) (kept int32, stale, passes bool) {
+	s := &k.stakes
+	return s.holding.block.kept, s.holding.block.stale, s.mayPassOn(now)
+}

@@ -12,7 +12,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A replica is one client of the model, as a machine.
+// A replica is one client of a model, as a machine.
 type replica struct {
 	*world
 
@@ -25,6 +25,8 @@ type replica struct {
 	asked  *machine.Acquire
 	riding *machine.Acquire // on a release
 	renews *machine.Renewal
+
+	sharing
 }
 
 // replay makes the machine do what the model's client does, and compares.
@@ -37,6 +39,9 @@ func (c *replica) replay(l line, text string) {
 	before := c.state()
 	sent := c.made()
 	c.act(l)
+	if c.over {
+		return
+	}
 	c.compareSent(l, sent)
 	c.refuseRest(sent)
 	c.compareState(l)
@@ -57,16 +62,19 @@ func (c *replica) made() made { return made{len(c.acquires), len(c.renewals), le
 func (c *replica) act(l line) {
 	switch l.does {
 	case "begins", "asks":
+		if len(l.sends) > 3 {
+			c.wants = shareOf(l.sent(3), l.sent(4))
+		}
 		c.ask()
 	case "hears":
 		c.hear(l)
 	case "loses":
-		c.lose()
+		c.lose(l)
 	case "reads":
 		if c.host.live == ownerOf(l.arg(0)) { // otherwise the shell knows no key for it
-			c.step(notify(store.Event{Kind: store.EventGrant, Grant: l.grant(1), GrantTTL: c.run.duration(c.run.grantTTL)}))
+			c.read(l)
 		}
-	case "leaves":
+	case "leaves", "quits":
 		c.endOwner(func() { c.step(leave(c.current.name)) })
 	case "renews":
 		c.renew()
@@ -82,6 +90,12 @@ func (c *replica) act(l line) {
 		if l.arg(0) == 1 {
 			c.answer(&c.riding, l.reply(1))
 		}
+	case "rests", "downgrades":
+		c.keepPart(l)
+	case "joins":
+		c.join(l)
+	case "learns":
+		c.learn()
 	case "repeats":
 		c.answer(&c.riding, failed(store.ErrOutcomeUnknown))
 	}
@@ -89,7 +103,7 @@ func (c *replica) act(l line) {
 
 // arrive adds a caller. Its terms are its predecessor's if it has the same holder.
 func (c *replica) arrive(holding string) {
-	c.current = c.caller(fmt.Sprintf("c%d", len(c.callers)), []with{holder(holding)})
+	c.current = c.caller(fmt.Sprintf("c%d", len(c.callers)), []with{holder(holding), c.wants})
 	c.current.terms.TTL = c.run.duration(c.run.ttl)
 	c.step(func(w *world, st *machine.Step) []string {
 		if err := w.key.Arrive(&c.current.waiter, st); err != nil {
@@ -130,26 +144,32 @@ func (c *replica) renew() {
 
 // hear handles an answer.
 func (c *replica) hear(l line) {
-	if l.args[0] == "ACQUIRE" {
+	switch l.args[0] {
+	case "REST":
+		c.hearRest(l)
+		return
+	case "ACQUIRE":
 		if since := min(c.run.ticks-int(c.asked.Sent.Sub(start)/tick), c.run.ttl); since != l.arg(4) {
 			c.Errorf("sent %d ticks ago, want %d", since, l.arg(4))
 		}
+		c.takeIn(l)
 		c.answer(&c.asked, l.reply(1))
 		return
 	}
-	var reply store.RenewReply
-	if l.args[1] != "OK" {
-		reply.Err = store.ErrExpired
-	}
+	reply := l.renewReply()
+	c.watching = c.watching || reply.Err == nil && c.renews.Request.NotifyQueued
 	c.step(c.renewed(reply))
 }
 
-func (c *replica) lose() {
-	if c.asked != nil {
+func (c *replica) lose(l line) {
+	switch {
+	case c.asked != nil:
 		c.answer(&c.asked, failed(store.ErrOutcomeUnknown))
-		return
+	case c.renews != nil:
+		c.step(c.renewed(store.RenewReply{Err: store.ErrOutcomeUnknown}))
+	case len(l.args) == 0 || l.args[0] != "REST": // which is sent until it is answered
+		c.Errorf("has sent nothing")
 	}
-	c.step(c.renewed(store.RenewReply{Err: store.ErrOutcomeUnknown}))
 }
 
 // answer answers a request that is under way.
@@ -179,7 +199,13 @@ func (c *replica) unlock(l line) {
 	if l.queuesAgain() {
 		c.arrive(old.name)
 	}
-	c.step(unlock(old.name))
+	c.unlockBeside()
+	if c.isDowngrading() {
+		c.step(alarm)
+		c.endDowngrade(store.ReleaseReply{Err: store.ErrOutcomeUnknown})
+	} else {
+		c.step(unlock(old.name))
+	}
 	if l.queuesAgain() && len(c.acquires) == before+1 {
 		c.riding = c.acquires[before]
 	}
@@ -187,12 +213,15 @@ func (c *replica) unlock(l line) {
 
 // compareSent compares what was sent with what the model's client sends.
 func (c *replica) compareSent(l line, before made) {
-	releases := c.releases[before.releases:]
+	releases := c.endings(before.releases)
 	switch wanted := len(l.sends) > 0 && l.sends[0] == "RELEASE"; {
+	case wanted && len(releases) == 0 && c.gaveBack:
 	case wanted && len(releases) == 1:
 		c.compareRelease(l, releases[0])
 	case wanted:
 		c.Errorf("makes %d releases, want one", len(releases))
+	case len(releases) == 1 && l.mode() == downgrading && l.trust == 0:
+		c.gaveBack = true // the model's client does so as its next step
 	case len(releases) > 0:
 		c.Errorf("releases %+v, want no release", *releases[0].Request())
 	}
@@ -202,25 +231,31 @@ func (c *replica) compareSent(l line, before made) {
 		if c.asked == nil || c.asked.Request().Owner != ownerOf(l.sent(1)) || !c.asked.Request().Wait {
 			c.Errorf("requests %+v, want to wait as %s", c.asked, ownerOf(l.sent(1)))
 		}
+	case l.sends[0] == "REST":
+		c.compareRest(l, before)
 	case l.sends[0] == "RENEW":
 		if c.renews == nil || c.renews.Request.Owner != ownerOf(l.sent(1)) || c.renews.Request.Token != int64(l.sent(2)) {
 			c.Errorf("renews %+v, want %s with token %d", c.renews, ownerOf(l.sent(1)), l.sent(2))
 		}
+		c.compareShare(l)
 	}
 }
 
 func (c *replica) compareRelease(l line, r *machine.Release) {
 	q := r.Request()
 	owner, token, uncertain := ownerOf(l.sent(1)), int64(l.sent(2)), l.sent(3) == 1
+	lost := l.does == "unlocks" && c.trust == 0
+	if lost && c.run.shares {
+		token = c.current.lease.Token // the fence; it is not larger
+	}
 	if q.Owner != owner || q.Token != token || (r.Requeue != nil) != l.queuesAgain() {
 		c.Errorf("releases %+v, want %s with token %d, queues again: %t", *q, owner, token, l.queuesAgain())
 	}
-	lost := l.does == "unlocks" && c.trust == 0
 	if q.Uncertain != uncertain && (!lost || uncertain) {
 		c.Errorf("releases %+v, want uncertain: %t", *q, uncertain)
 	}
-	if clean := l.sent(5) == 1; c.run.forgets && !l.queuesAgain() && q.Clean != clean {
-		c.Errorf("releases %+v, want clean: %t", *q, clean)
+	if c.run.forgets && !l.queuesAgain() && q.Clean != (l.sent(5) == 1) {
+		c.Errorf("releases %+v, want clean: %d", *q, l.sent(5))
 	}
 	if l.queuesAgain() && r.Requeue.Request().Owner != ownerOf(l.gen) {
 		c.Errorf("queues again as %s, want %s", r.Requeue.Request().Owner, ownerOf(l.gen))
@@ -266,21 +301,29 @@ func (c *replica) compareState(l line) {
 		left := c.key.Until(c.last).Sub(c.run.start())
 		trust = max(int((left+tick-1)/tick), 0)
 	}
+	wanted := l.token
+	if len(l.shares) > 0 {
+		wanted = int64(l.shares[2]) // readers have their fence
+	}
 	same := false
 	switch {
 	case l.state == "WAIT":
 		same = got == "waiting as "+ownerOf(l.gen)
 	case l.state == "HOLD" && l.trust > 0:
-		same = held && token == l.token && trust == l.trust && c.host.live == ownerOf(l.gen)
+		same = held && token == wanted && trust == l.trust && c.host.live == ownerOf(l.gen)
 	case l.state == "HOLD":
-		same = got == "idle" || held && token == l.token && trust == 0
+		same = got == "idle" || held && token == wanted && trust == 0
 	case l.state == "IDLE":
 		same = got == "idle" || got == "waiting as "+ownerOf(l.gen)
 	default: // it is not compared any more
 		same = true
 	}
+	if l.mode() == downgrading && l.state == "HOLD" {
+		same = got != "idle" || l.trust == 0
+	}
+	c.compareTenure(l)
 	if !same {
-		c.Errorf("is %q with %d ticks of trust, want %s as %s, token %d, %d ticks", got, trust, l.state, ownerOf(l.gen), l.token, l.trust)
+		c.Errorf("is %q with %d ticks of trust, want %s as %s, token %d, %d ticks", got, trust, l.state, ownerOf(l.gen), wanted, l.trust)
 	}
 }
 
@@ -305,13 +348,20 @@ func (l line) queuesAgain() bool {
 
 // grant returns the grant with the token that the argument i is.
 func (l line) grant(i int) store.Grant {
-	return store.Grant{Token: int64(l.arg(i)), TokensFollowClock: l.args[i+1] == "1"}
+	g := store.Grant{Token: int64(l.arg(i)), TokensFollowClock: l.args[i+1] == "1"}
+	if len(l.shares) > 0 {
+		g.Fence, g.Weight = int64(l.last(4)), int32(l.last(3)) //nolint:gosec // small numbers
+	}
+	return g
 }
 
 // reply returns the answer that begins with the argument i.
 func (l line) reply(i int) store.AcquireReply {
-	if l.args[i] == "GRANTED" {
-		return store.AcquireReply{Status: store.Granted, Grant: l.grant(i + 1)}
+	switch l.args[i] {
+	case "GRANTED":
+		return store.AcquireReply{Status: store.Granted, Grant: l.grant(i + 1), Waiters: l.waiters(), Limit: l.limit(), WillNotify: len(l.shares) > 0}
+	case "TOOMUCH":
+		return store.AcquireReply{Status: store.TooMuch, Limit: 1}
 	}
 	return store.AcquireReply{Status: store.Waiting, Mark: int64(l.arg(i + 1)), Rank: 1, Remaining: -1}
 }
@@ -322,6 +372,9 @@ func (r *replay) noteSeen(l line, before, after string) {
 	switch {
 	case l.does == "hears", l.does == "released":
 		what += " " + l.args[1]
+		if l.args[0] == "REST" {
+			what = "hears REST " + l.args[1]
+		}
 	case l.does == "reads" && before != "waiting as "+ownerOf(l.arg(0)): // of another owner, or too late
 	case l.does == "reads" && l.arg(1) <= l.arg(3):
 		what += " a grant up to mark"
@@ -329,6 +382,9 @@ func (r *replay) noteSeen(l line, before, after string) {
 		what += " a grant that is too old"
 	case l.does == "reads":
 		what += " a grant"
+	}
+	if share := [...]string{"", "", "reader ", "permits "}; l.mode() >= 0 {
+		what = share[l.mode()] + what
 	}
 	r.seen[fmt.Sprintf("%s: %s to %s", what, kind(before), kind(after))]++
 }
