@@ -16,123 +16,140 @@
 -- the epoch. The owner never released its share before, and has no renewal under way (see
 -- store.ReleaseRequest.Clean). The same is true of release_fast.lua.
 --
--- The common cases come before any function definition, as in acquire_shares.lua. Nobody is
--- withdrawn, no ceiling is set, and the owner gives back all that it has. Either nobody waits. It is
--- the last member then, or others remain. Or the first waiter is alive and gets permits, and nobody
--- else can have any.
-local value = #ARGV == 7 and ARGV[3] == '0' and ARGV[4] ~= '1' and ARGV[5] == '-' and redis.pcall('GET', KEYS[1])
-if type(value) == 'string' then
-  local kind, token, shown, kept, used, limit, agree, other, writer = string.match(value, <% pattern group %>)
-  if kind then -- some servers' Lua prints no text as a number
-    token, shown, kept, used, limit, agree, other = token + 0, shown + 0, kept + 0, used + 0, limit + 0, agree + 0, other + 0
+-- The common cases come before any function definition, as in acquire_shares.lua, and check everything
+-- before they write anything. The owner gives back all that it has, nobody is withdrawn, and no ceiling
+-- is set. Then one of three things happens. The first waiter gets permits, and nobody else can have any.
+-- Or nobody waits, and the group ends. Or nobody waits, and others remain.
+do
+  local common = #ARGV == 7 and ARGV[3] == '0' and ARGV[4] ~= '1' and ARGV[5] == '-'
+  local value, last = common and redis.pcall('GET', KEYS[1]), common and redis.pcall('GET', KEYS[4])
+
+  -- The group is sound. So is the counter, or it is idle.
+  local kind, token, shown, kept, used, limit, agree, other, writer
+  if type(value) == 'string' then
+    kind, token, shown, kept, used, limit, agree, other, writer = string.match(value, <% pattern group %>)
   end
-  local last = redis.pcall('GET', KEYS[4])
-  local common = kind and math.max(token, shown, kept, used, limit, agree, other) <= <% maxToken %> -- the group is sound
-    and (not last or type(last) == 'string' and <% token last %>) -- and the counter, or it is idle
-  local head -- the first two who wait; nil if nobody does
+  common = kind and (not last or type(last) == 'string' and <% token last %>)
+  if common then
+    -- Some servers' Lua prints no text as a number.
+    token, shown, kept, used, limit, agree, other = token + 0, shown + 0, kept + 0, used + 0, limit + 0, agree + 0, other + 0
+    common = math.max(token, shown, kept, used, limit, agree, other) <= <% maxToken %>
+  end
+
+  -- Nobody waits, or the first two who do are known.
+  local head
   if common and redis.call('EXISTS', KEYS[2], KEYS[5], KEYS[9]) ~= 0 then
     head = redis.pcall('ZRANGE', KEYS[2], '0', '1')
     common = kind == '=p' and head[1] ~= nil and redis.call('EXISTS', KEYS[5], KEYS[9]) == 0
   end
+
+  -- The owner is one of the members. They are sound, and no member's time is over.
+  local size, weight, now, ms, known
   if common then
-    local size = redis.pcall('ZCARD', KEYS[7])
-    local alike = size == redis.pcall('HLEN', KEYS[8]) -- its members are sound
-    local ends = alike and redis.call('ZSCORE', KEYS[7], ARGV[1])
-    local entry = ends and redis.call('HGET', KEYS[8], ARGV[1]) or ''
-    local weight = string.match(entry, <% pattern member | weight %>)
+    size = redis.pcall('ZCARD', KEYS[7])
+    local ends = size == redis.pcall('HLEN', KEYS[8]) and redis.call('ZSCORE', KEYS[7], ARGV[1])
+    weight = string.match(ends and redis.call('HGET', KEYS[8], ARGV[1]) or '', <% pattern member | weight %>)
     local time = redis.call('TIME')
-    local now = time[1] * 1000000 + time[2]
-    local ms = math.floor(now / 1000)
-    local known = math.max(last or 0, token, shown)
+    now = time[1] * 1000000 + time[2]
+    ms = math.floor(now / 1000)
+    known = math.max(last or 0, token, shown)
     local first = size == 1 and ends or weight and redis.call('ZRANGE', KEYS[7], '0', '0', 'WITHSCORES')[2]
-    common = weight and first + 0 > ms -- no member's time is over
-    if common and ARGV[7] ~= '0' and (head or ARGV[4] ~= '2') then -- the grace is over; see epoch.lua
-      local epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
-      local id, ready, noted
-      if type(epoch) == 'string' and type(info) == 'string' then
-        id, ready, noted = string.match(epoch, <% pattern epoch | id ready noted %>)
-      end
-      common = id -- the epoch is sound
-        and <% hasHistory info | id %> -- this server wrote it
-        and <% graceLeft ready | ms %> <= 0
-        and not (head and <% beforeNoted noted | ms %>) -- the clock was not set back
+    common = weight and first + 0 > ms
+  end
+
+  -- The grace is over; see epoch.lua.
+  if common and ARGV[7] ~= '0' and (head or ARGV[4] ~= '2') then
+    local epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
+    local id, ready, noted
+    if type(epoch) == 'string' and type(info) == 'string' then
+      id, ready, noted = string.match(epoch, <% pattern epoch | id ready noted %>)
     end
-    if common and (size > 1 or head) and kind == '=p' then -- see uncount in shares.lua
-      used, agree = used - weight, agree - 1
-      common = size == 1 or other == 0 and agree > 0 -- all count on the same limit, which stays
+    common = id -- the epoch is sound
+      and <% hasHistory info | id %> -- this server wrote it
+      and <% graceLeft ready | ms %> <= 0
+      and not (head and <% beforeNoted noted | ms %>) -- the clock was not set back
+  end
+
+  -- What is left of the group; see uncount in shares.lua.
+  if common and size == 1 and head then -- it ends, and another one begins
+    kept, used, limit, agree, other, writer = 0, 0, 0, 0, 0, '-'
+  elseif common and size > 1 and kind == '=p' then
+    used, agree = used - weight, agree - 1
+    common = other == 0 and agree > 0 -- all count on the same limit, which stays
+  end
+
+  -- What the first waiter gets.
+  local waiter
+  if common and head then
+    waiter = redis.pcall('HGET', KEYS[3], head[1])
+  end
+  local deadline, mode, name, ttl, flags, holder, needed, extra, believed, gets
+  if type(waiter) == 'string' then
+    deadline, mode, name, ttl, flags, holder = string.match(waiter, <% pattern entry | deadline mode name ttl flags holder %>)
+  end
+  if deadline then
+    needed, extra, believed = <% permits flags %>
+  end
+  if needed then
+    needed, extra, believed = needed + 0, extra + 0, believed + 0
+    limit, agree = size == 1 and believed or limit, agree + 1
+    extra = head[2] and 0 or math.max(0, math.min(extra, limit - used - needed))
+    used = used + needed + extra
+    if used <= limit and believed == limit and believed <= 1000000 -- its permits are free
+      and (not head[2] or used == limit) -- and nobody else's
+      and deadline + 0 >= ms -- it is alive
+      and #ttl <= 15 and string.find(head[1], '^%S+$') -- the entry is sound; see choose in lock.lua
+      and now > known and now <= <% maxToken %> -- the clock is a token
+      and kept <= ms -- nobody has to know another time
+      and (mode == 'u' or mode == '-' or <% receivers mode | name %>[2] ~= 0) then
+      gets = true
     end
-    if not common then
-      -- The rest decides.
-    elseif head then
-      if size == 1 then -- the group ends, and another one begins
-        kept, used, limit, agree, other, writer = 0, 0, 0, 0, 0, '-'
-      end
-      local waiter = redis.pcall('HGET', KEYS[3], head[1])
-      local deadline, mode, name, ttl, flags, holder, needed, extra, believed
-      if type(waiter) == 'string' then
-        deadline, mode, name, ttl, flags, holder = string.match(waiter, <% pattern entry | deadline mode name ttl flags holder %>)
-      end
-      if deadline then
-        needed, extra, believed = <% permits flags %>
-      end
-      if needed then
-        needed, extra, believed = needed + 0, extra + 0, believed + 0
-        limit, agree = size == 1 and believed or limit, agree + 1
-        extra = head[2] and 0 or math.max(0, math.min(extra, limit - used - needed))
-        used = used + needed + extra
-      end
-      if needed
-        and used <= limit and believed == limit and believed <= 1000000 -- its permits are free
-        and (not head[2] or used == limit) -- and nobody else's
-        and deadline + 0 >= ms -- it is alive
-        and #ttl <= 15 and string.find(head[1], '^%S+$') -- the entry is sound; see choose in lock.lua
-        and now > known and now <= <% maxToken %> -- the clock is a token
-        and kept <= ms -- nobody has to know another time
-        and (mode == 'u' or mode == '-' or <% receivers mode | name %>[2] ~= 0) then
-        local text = string.format('%.0f', now)
-        local wants, granted = string.gsub(flags, '[^hw]', ''), string.format('%.0f', needed + extra)
-        wants = wants == '' and '-' or wants
-        redis.call('ZREM', KEYS[7], ARGV[1]) -- first, because a server out of memory allows it, and then the rest
-        redis.call('HDEL', KEYS[8], ARGV[1])
-        local waiting = 0
-        if head[2] then
-          redis.call('ZREM', KEYS[2], head[1])
-          redis.call('HDEL', KEYS[3], head[1])
-          waiting = redis.call('ZCARD', KEYS[2])
-        else -- the queue ends with this waiter
-          redis.call('DEL', KEYS[2], KEYS[3])
-        end
-        redis.call('ZADD', KEYS[7], string.format('%.0f', ms + ttl), head[1])
-        redis.call('HSET', KEYS[8], head[1], <% member mode .. name | wants | granted | string.format('%.0f', believed) | text | holder %>)
-        local latest = size == 1 and ms + ttl or redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2] + 0
-        local left = string.format('%.0f', latest - ms + 1000) -- outlive
-        redis.call('SET', KEYS[1], <% group kind | now | now | kept | used | limit | agree | other | writer %>, 'PXAT', string.format('%.0f', latest))
-        redis.call('PEXPIRE', KEYS[7], left)
-        redis.call('PEXPIRE', KEYS[8], left)
-        redis.call('SET', KEYS[4], text, 'PX', ARGV[6])
-        if mode ~= '-' then
-          local message = <% admitted head[1] | text | ttl | waiting | '0' | granted %>
-          <% publish mode | name | message %>
-        end
-        return 1
-      end
-    elseif size == 1 then
-      -- The group ends, and the key is vacant. The deletion comes first because a server out of
-      -- memory allows it, and then the rest.
-      redis.call('DEL', KEYS[7], KEYS[8], KEYS[4])
-      redis.call('SET', KEYS[1], string.format('%.0f', known), 'PX',
-        string.format('%.0f', ARGV[6] + math.max(0, math.ceil((known - now) / 1000))))
-      return 1
-    elseif last and last + 0 == known then -- the counter knows the last token
-      redis.call('ZREM', KEYS[7], ARGV[1]) -- first, likewise
-      redis.call('HDEL', KEYS[8], ARGV[1])
-      local latest = redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2] + 0
-      local left = string.format('%.0f', latest - ms + 1000) -- outlive
-      redis.call('SET', KEYS[1], <% group kind | token | shown | kept | used | limit | agree | other | writer %>, 'PXAT', string.format('%.0f', latest))
-      redis.call('PEXPIRE', KEYS[7], left)
-      redis.call('PEXPIRE', KEYS[8], left)
-      return 1
+  end
+  if head then
+    common = gets
+  elseif common and size > 1 then
+    common = last and last + 0 == known -- the counter knows the last token
+  end
+
+  -- Now it is certain. The first write is one that a server out of memory allows. Then it allows the rest.
+  if common and size == 1 and not head then
+    redis.call('DEL', KEYS[7], KEYS[8], KEYS[4])
+    redis.call('SET', KEYS[1], string.format('%.0f', known), 'PX', -- the key is vacant
+      string.format('%.0f', ARGV[6] + math.max(0, math.ceil((known - now) / 1000))))
+    return 1
+  elseif common then
+    redis.call('ZREM', KEYS[7], ARGV[1])
+    redis.call('HDEL', KEYS[8], ARGV[1])
+  end
+  local message
+  if common and head then
+    local waiting = 0
+    if head[2] then
+      redis.call('ZREM', KEYS[2], head[1])
+      redis.call('HDEL', KEYS[3], head[1])
+      waiting = redis.call('ZCARD', KEYS[2])
+    else -- the queue ends with this waiter
+      redis.call('DEL', KEYS[2], KEYS[3])
     end
+    local text, granted = string.format('%.0f', now), string.format('%.0f', needed + extra)
+    local wants = string.gsub(flags, '[^hw]', '')
+    wants = wants == '' and '-' or wants
+    redis.call('ZADD', KEYS[7], string.format('%.0f', ms + ttl), head[1])
+    redis.call('HSET', KEYS[8], head[1], <% member mode .. name | wants | granted | string.format('%.0f', believed) | text | holder %>)
+    redis.call('SET', KEYS[4], text, 'PX', ARGV[6])
+    token, shown = now, now
+    message = <% admitted head[1] | text | ttl | waiting | '0' | granted %>
+  end
+  if common then
+    local latest = size == 1 and ms + ttl or redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2] + 0
+    local left = string.format('%.0f', latest - ms + 1000) -- outlive
+    redis.call('SET', KEYS[1], <% group kind | token | shown | kept | used | limit | agree | other | writer %>, 'PXAT', string.format('%.0f', latest))
+    redis.call('PEXPIRE', KEYS[7], left)
+    redis.call('PEXPIRE', KEYS[8], left)
+    if message and mode ~= '-' then
+      <% publish mode | name | message %>
+    end
+    return 1
   end
 end
 
