@@ -161,25 +161,6 @@ func TestFewerPermitsSoonAfterAGrantByMessage(t *testing.T) {
 	})
 }
 
-// A smaller number counts also if no client alone has more permits than that.
-func TestFewerPermitsCountForAllClientsTogether(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := semaphore(w, w.client(), 4), semaphore(w, w.client(), 4)
-		held := takePermits(w, theirs, 2)
-		stop := churn(w, ours, 5)
-		setPermits(w, ours, 2)
-		w.pass(6 * time.Second)
-		if used := w.inspect("key").Used; used > 2 {
-			w.Errorf("permits that are out: got %d of 2", used)
-		}
-		unlock(w, held)
-		stop()
-		setPermits(w, ours, 0)
-		w.wait()
-		w.wantUnused()
-	})
-}
-
 // A TryAcquire passes nobody who waits, here or elsewhere, although a permit is free.
 func TestATryAcquirePassesNobodyWhoWaits(t *testing.T) {
 	story(t, func(w *world) {

@@ -99,25 +99,6 @@ func TestOneGrantServesWaitersInARow(t *testing.T) {
 	})
 }
 
-// P2: a grant has no more permits than the waiters in a row want. Those on other terms are not among them.
-func TestAGrantHasWhatTheWaitersInARowWant(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := semaphore(w, w.client(), 9), semaphore(w, w.client(), 9)
-		all := takePermits(w, theirs, 9)
-		first := w.askBy(w.Context(), wants(ours, 2), "key")
-		second := w.askBy(w.Context(), wants(ours, 3), "key")
-		other := w.askBy(w.Context(), wants(ours, 1), "key", asynclock.WithDescription("another"))
-		w.pass(2 * heartbeat)
-		w.store.EveryEvent(asynclocktest.Kind(store.EventGrant).For(0), asynclocktest.Delay(time.Millisecond))
-		unlock(w, all)
-		w.wantUsed(5)
-		w.pass(time.Second)
-		for _, p := range []*pending{first, second, other} {
-			unlock(w, p.has())
-		}
-	})
-}
-
 // P3: a permit that comes free goes to the first waiter of the client without the store. P9: waiters whose
 // client has all permits ask nobody.
 func TestPermitsPassInsideAClient(t *testing.T) {
@@ -192,35 +173,6 @@ func TestPermitsPassWithoutBoundsBesideOthers(t *testing.T) {
 	})
 }
 
-// P3: who waits behind this client's own place in the queue is found by a renewal, at most 100 ms later.
-func TestAnotherBehindOurOwnPlaceIsFound(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := semaphore(w, w.client(), 2), semaphore(w, w.client(), 2)
-		beside := takePermits(w, theirs, 1)
-		held := takePermits(w, ours, 1)
-		waiting := []*pending{w.askBy(w.Context(), wants(ours, 1), "key")}
-		w.pass(2 * heartbeat)
-		elsewhere := w.askBy(w.Context(), wants(theirs, 1), "key")
-		passed := 0
-		for w.calls(asynclocktest.Release.Any) == 0 && passed < 1000 {
-			waiting = append(waiting, w.askBy(w.Context(), wants(ours, 1), "key"))
-			unlock(w, held)
-			w.wait()
-			held = waiting[0].has()
-			waiting = waiting[1:]
-			time.Sleep(time.Millisecond)
-			passed++
-		}
-		if passed > 200 {
-			w.Errorf("permits passed on: got %d times with 1 ms each, want about 110", passed)
-		}
-		unlock(w, held)
-		unlock(w, waiting[0].has())
-		unlock(w, elsewhere.get())
-		unlock(w, beside)
-	})
-}
-
 // P4: what passes to nobody is given back at once, also while others of the same grant are in use.
 func TestAPartOfAGrantIsGivenBack(t *testing.T) {
 	story(t, func(w *world) {
@@ -252,27 +204,6 @@ func oneGrant(w *world, ours, theirs *asynclock.Semaphore) (leases []*asynclock.
 		w.Fatalf("tokens of one grant: got %d and %d, want the same", leases[0].Token(), leases[2].Token())
 	}
 	return leases
-}
-
-// P5: if the first waiter wants more than has come free, those behind it get none of that.
-func TestALargeRequestIsNotPassedInsideAClient(t *testing.T) {
-	story(t, func(w *world) {
-		s := semaphore(w, w.client(), 2)
-		one, other := takePermits(w, s, 1), takePermits(w, s, 1)
-		large := w.askBy(w.Context(), wants(s, 2), "key")
-		small := w.askBy(w.Context(), wants(s, 1), "key")
-		unlock(w, one)
-		w.wantUsed(1)
-		large.waits()
-		small.waits()
-		unlock(w, other)
-		l := large.has()
-		small.waits()
-		unlock(w, l)
-		unlock(w, small.has())
-		w.wait()
-		w.wantUnused()
-	})
 }
 
 // P7: permits are not retained.
@@ -341,28 +272,6 @@ func TestAGrantThatIsTooSmallIsGivenBack(t *testing.T) {
 		unlock(w, l)
 		w.pass(2 * time.Second)
 		w.wantUnused()
-	})
-}
-
-// P9: a waiter whose client has all permits asks nobody. It asks as soon as the client gives one up.
-func TestAWaiterAsksNobodyIfItsClientHasAll(t *testing.T) {
-	story(t, func(w *world) {
-		s := semaphore(w, w.client(), 2)
-		one, other := takePermits(w, s, 1), takePermits(w, s, 1)
-		before := w.calls(asynclocktest.Acquire.Any)
-		waiter := w.askBy(w.Context(), wants(s, 2), "key")
-		wantError(w, errOf(s.TryAcquire(w.Context(), 1)), asynclock.ErrHeld)
-		w.pass(ttl)
-		if n := w.calls(asynclocktest.Acquire.Any) - before; n != 0 {
-			w.Errorf("requests: got %d, want none", n)
-		}
-		unlock(w, one)
-		w.wait()
-		if n := w.inspect("key").Waiters; n != 1 {
-			w.Errorf("waiters in the store after a permit was given up: got %d, want 1", n)
-		}
-		unlock(w, other)
-		unlock(w, waiter.has())
 	})
 }
 

@@ -12,28 +12,6 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A client whose leases are not renewed can't learn of more permits by a renewal, so its waiters ask.
-func TestMorePermitsServeWaitersBehindLeasesWithoutRenewal(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		option asynclock.LockOption
-	}{
-		{"without renewal", asynclock.WithRenewal(false)},
-		{"with a maximum hold", asynclock.WithMaxHold(10 * time.Second)},
-	} {
-		scene(t, c.name, func(w *world) {
-			s := semaphore(w, w.client(), 1, c.option)
-			takePermits(w, s, 1)
-			w.wait()
-			local := w.askBy(w.Context(), wants(s, 1), "key")
-			local.waits()
-			setPermits(w, s, 2)
-			w.pass(heartbeat + heartbeat/2)
-			local.has()
-		})
-	}
-}
-
 // A request for more permits than are left fails, also if its client has all permits and asks nobody.
 func TestALocalWaiterForMorePermitsThanThereAre(t *testing.T) {
 	story(t, func(w *world) {
@@ -42,24 +20,6 @@ func TestALocalWaiterForMorePermitsThanThereAre(t *testing.T) {
 		large := w.askBy(w.Context(), wants(s, 3), "key")
 		setPermits(w, s, 2)
 		wantError(w, large.ended(), asynclock.ErrPermits)
-		unlock(w, held)
-	})
-}
-
-// The notification of a new limit counts also while a renewal is under way, which may have been answered
-// before.
-func TestMorePermitsWhileARenewalIsUnderWay(t *testing.T) {
-	story(t, func(w *world) {
-		s := semaphore(w, w.client(), 1)
-		held := takePermits(w, s, 1)
-		local := w.askBy(w.Context(), wants(s, 1), "key")
-		w.store.Every(asynclocktest.Renew.Any, asynclocktest.Slow(0, 100*time.Millisecond))
-		for w.calls(asynclocktest.Renew.Any) == 0 {
-			w.pass(time.Millisecond)
-		}
-		setPermits(w, s, 2)
-		w.pass(time.Second)
-		unlock(w, local.has())
 		unlock(w, held)
 	})
 }
@@ -240,62 +200,6 @@ func TestPermitsOfAClientThatDied(t *testing.T) {
 		unlock(w, lives)
 		unlock(w, l)
 	})
-}
-
-// A grant for several waiters of a client is lost, with the message or with the reply. The next request finds all of
-// it and sets its TTL, and the waiters are served then.
-func TestALostGrantOfSeveralPermits(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		lose func(w *world, held *asynclock.Lease)
-	}{
-		{"the message is lost", func(w *world, held *asynclock.Lease) {
-			w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(0), asynclocktest.Drop)
-			unlock(w, held)
-		}},
-		{"the reply is lost", func(w *world, _ *asynclock.Lease) {
-			w.store.Cut(1) // so the first waiter's own request finds the permits free
-			free := time.Now().Add(w.inspect("key").Remaining)
-			w.store.Next(asynclocktest.Acquire.From(0).Where(func(call asynclocktest.Call) bool {
-				return !call.At.Before(free)
-			}), asynclocktest.LoseReply)
-			w.pass(time.Until(free) + 5*time.Millisecond)
-		}},
-	} {
-		scene(t, c.name, func(w *world) {
-			ours, theirs := semaphore(w, w.client(), 3), semaphore(w, w.client(), 3)
-			held := takePermits(w, theirs, 3)
-			var waiting []*pending
-			for range 3 {
-				waiting = append(waiting, w.askBy(w.Context(), wants(ours, 1), "key"))
-			}
-			w.pass(2 * heartbeat)
-			c.lose(w, held)
-			granted := time.Now()
-			w.wantUsed(3) // the store has granted all that the three want
-			before := w.calls(asynclocktest.Acquire.From(0))
-			for _, p := range waiting {
-				p.waits()
-			}
-			for _, p := range waiting {
-				l := p.get()
-				if took := p.at.Sub(granted); took > nextHeartbeat {
-					w.Errorf("a waiter whose grant was lost: came after %v, want %v at most", took, nextHeartbeat)
-				}
-				if !l.Valid(trusted(ttl) - time.Millisecond) {
-					w.Error("the lease is not trusted for the whole TTL")
-				}
-			}
-			if n := w.calls(asynclocktest.Acquire.From(0)) - before; n != 1 {
-				w.Errorf("requests for the three: got %d, want one", n)
-			}
-			w.wantUsed(3)
-			for i, p := range waiting {
-				unlock(w, p.has())
-				w.wantUsed(2 - i)
-			}
-		})
-	}
 }
 
 // Permits whose maximum hold is over go to others after their TTL, or as soon as their holder unlocks them. The

@@ -368,24 +368,6 @@ func TestADowngradeInTheLastMomentAdmitsNobodyElse(t *testing.T) {
 	})
 }
 
-// The maximum hold of the writer ends while Downgrade is under way. The key is given back.
-func TestMaximumHoldEndsDuringDowngrade(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		writer := lock(w, c, "key", asynclock.WithMaxHold(10*time.Second), asynclock.WithTTL(time.Minute))
-		w.pass(9900 * time.Millisecond)
-		w.store.Next(asynclocktest.Release.Any, asynclocktest.Slow(0, 200*time.Millisecond))
-		_, err := writer.Downgrade(w.Context())
-		if err == nil {
-			return
-		}
-		w.wait()
-		if info := w.inspect("key"); info.Held {
-			w.Errorf("Downgrade failed (%v), and the key is still held for %v in mode %v", err, info.Remaining, info.Mode)
-		}
-	})
-}
-
 // Downgrade says how the lease was lost meanwhile.
 func TestForceDuringDowngrade(t *testing.T) {
 	story(t, func(w *world) {

@@ -82,24 +82,6 @@ func TestForceUnlockGivesBackEveryRetainedTenure(t *testing.T) {
 	})
 }
 
-// The first answer is lost, and the grant comes as a message. Readers join once a renewal was answered.
-func TestATenureAfterALostAnswerOpens(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := w.client(), w.client()
-		held := lock(w, theirs, "key")
-		w.store.Next(asynclocktest.Acquire.From(0), asynclocktest.LoseReply)
-		first := w.askBy(w.Context(), ours.RLock, "key")
-		unlock(w, held)
-		_ = first.has()
-		w.pass(2 * ttl)
-		before := w.calls(asynclocktest.Acquire.From(0))
-		rlock(w, ours, "key")
-		if n := w.calls(asynclocktest.Acquire.From(0)) - before; n != 0 {
-			w.Errorf("a reader beside a tenure that was renewed for two TTLs: got %d requests, want none", n)
-		}
-	})
-}
-
 // S3: the notification of a writer overtakes that of the grant.
 func TestANotificationThatOvertakesTheGrantClosesTheTenure(t *testing.T) {
 	story(t, func(w *world) {

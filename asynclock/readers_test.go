@@ -159,20 +159,6 @@ func TestOneGrantServesTheReadersInARow(t *testing.T) {
 	})
 }
 
-// S5: a writer takes its place in the store's queue when it comes, not when the readers of its client end.
-func TestAWriterQueuesBesideTheReadersOfItsClient(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := w.client(), w.client()
-		reader := rlock(w, ours, "key")
-		first := w.ask(w.Context(), ours, "key")
-		second := w.ask(w.Context(), theirs, "key")
-		unlock(w, reader)
-		second.waits()
-		unlock(w, first.has())
-		unlock(w, second.has())
-	})
-}
-
 // S6: if the notification of a writer is lost, readers join for five seconds at most, however long the
 // TTL.
 func TestALostNotificationLetsReadersPassForSeconds(t *testing.T) {

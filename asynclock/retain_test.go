@@ -176,30 +176,6 @@ func TestMinHoldIsNotRetained(t *testing.T) {
 	})
 }
 
-// The maximum is one lease's. Idle time is not held, and the store is asked for
-// no more than fits the next lease.
-func TestMaxHoldCountsFromEachTaking(t *testing.T) {
-	story(t, func(w *world) {
-		const most = 10 * time.Second
-		c := w.retainer(asynclock.WithMaxHold(most))
-		for range 3 {
-			w.retained(c)
-			w.pass(2 * most)
-		}
-		l := lock(w, c, "key")
-		w.wantAsked(1)
-		held := time.Now()
-		<-l.Done()
-		wantTime(w, "end", time.Now(), held.Add(most))
-		wantError(w, l.Err(), asynclock.ErrMaxHold)
-		for _, c := range w.store.Calls(asynclocktest.Renew.On("key")) {
-			if got := c.Renew.TTL; got > most+most/5+10*time.Millisecond {
-				w.Errorf("a renewal asked for a TTL of %v, want no more than the maximum hold and a fifth", got)
-			}
-		}
-	})
-}
-
 // A key that passes inside the client is retained by the last, and passes again
 // after idle time that nobody waited in.
 func TestRetainedKeyStillPassesInTheClient(t *testing.T) {

@@ -4,7 +4,6 @@ package asynclock_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -63,54 +62,6 @@ func TestRetainedKeyIsGivenBackAfterATryLock(t *testing.T) {
 			unlock(w, l)
 		})
 	}
-}
-
-func TestTryLockOfAHeldKeyAsksTwiceAtMost(t *testing.T) {
-	for name, c := range map[string]struct {
-		holder asynclock.LockOption
-		asks   int
-	}{
-		"that would be retained": {asynclock.WithRetention(bound), 2},
-		"that would not":         {asynclock.WithRetention(0), 1},
-	} {
-		scene(t, name, func(w *world) {
-			here, there := w.client(), w.client()
-			lock(w, here, "key", c.holder)
-			start := time.Now()
-			ctx, cancel := context.WithTimeout(w.Context(), time.Second)
-			defer cancel()
-			wantError(w, errOf(there.TryLock(ctx, "key")), asynclock.ErrHeld)
-			wantTime(w, "TryLock was done", time.Now(), start.Add(time.Duration(c.asks-1)*5*time.Millisecond))
-			w.wantCalls(asynclocktest.Acquire.From(1), c.asks)
-		})
-	}
-	scene(t, "until its context ends", func(w *world) {
-		here, there := w.retainer(), w.client()
-		lock(w, here, "key")
-		ctx, cancel := context.WithTimeout(w.Context(), time.Millisecond)
-		defer cancel()
-		start := time.Now()
-		wantError(w, errOf(there.TryLock(ctx, "key")), context.DeadlineExceeded)
-		wantTime(w, "TryLock was done", time.Now(), start.Add(time.Millisecond))
-		w.pass(time.Second)
-		w.wantCalls(asynclocktest.Acquire.From(1), 1)
-	})
-	t.Run("until its client closes", func(t *testing.T) {
-		stories(t, 50, func(w *world) { // in the moment of the second try, so either may be first
-			here, there := w.retainer(), w.client()
-			lock(w, here, "key")
-			failed := make(chan error, 1)
-			go func() {
-				_, err := there.TryLock(w.Context(), "key")
-				failed <- err
-			}()
-			time.Sleep(5 * time.Millisecond)
-			wantError(w, there.Close(w.Context()), nil)
-			if err := <-failed; !errors.Is(err, asynclock.ErrClosed) && !errors.Is(err, asynclock.ErrHeld) {
-				w.Errorf("TryLock: got %v, want ErrClosed or ErrHeld", err)
-			}
-		})
-	})
 }
 
 // The others' wishes come too late for one try if the message is lost, but each
@@ -218,40 +169,6 @@ func TestNothingIsRetainedOnAStoreThatSaysNothing(t *testing.T) {
 }
 
 // The stories that follow are about retained keys that the client loses.
-
-// When the store can't be reached, the key is anybody's once its trust has
-// ended, and is not taken again shortly before.
-func TestRetainedKeyIsNotTakenWithoutTrust(t *testing.T) {
-	for _, early := range []time.Duration{grantTTL/5 - time.Millisecond, 0, -time.Second} {
-		scene(t, early.String(), func(w *world) {
-			c := w.retainer()
-			last := lock(w, c, "key")
-			deadline := last.Deadline()
-			w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), asynclocktest.Hang)
-			unlock(w, last)
-			w.pass(time.Until(deadline) - early)
-			ctx, cancel := context.WithTimeout(w.Context(), time.Second)
-			defer cancel()
-			l, err := c.Lock(ctx, "key")
-			if err == nil {
-				w.Errorf("got the key with %v of trust left, want the store to be asked", time.Until(l.Deadline()))
-			}
-		})
-	}
-	scene(t, "watchdog stands still", func(w *world) {
-		c, brake := w.braked(asynclock.WithRetention(bound))
-		other := w.client()
-		w.retained(c)
-		goOn := brake.pull(w)
-		w.pass(ttl)
-		theirs := lock(w, other, "key")
-		p := w.ask(w.Context(), c, "key")
-		p.waits()
-		goOn()
-		unlock(w, theirs)
-		unlock(w, p.get())
-	})
-}
 
 // When a client dies, what it retained keeps others waiting for the TTL, as what
 // it held would. Its tokens are below theirs.

@@ -245,49 +245,6 @@ func TestTryBehindOneThatDoesNotAskAgain(t *testing.T) {
 	}
 }
 
-// A try on other terms takes a permit that lies in its own client. It asks once the store has the permit back.
-func TestTryAcquireOfAPermitThatLies(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		s := semaphore(w, c, 2)
-		all, err := s.Acquire(w.Context(), 2)
-		if err != nil {
-			w.Fatal(err)
-		}
-		both := make(chan *asynclock.Lease, 2)
-		for range 2 {
-			go func() { // they queue together, so the client has both permits for one block
-				l, err := s.Acquire(w.Context(), 1)
-				if err != nil {
-					w.Error(err)
-				}
-				both <- l
-			}()
-		}
-		w.wait()
-		unlock(w, all)
-		kept, gone := <-both, <-both
-		ctx, cancel := context.WithCancel(w.Context())
-		defer cancel()
-		lies := s.AcquireChan(ctx, 1)
-		w.wait()
-		unlock(w, gone)
-		w.wait()
-		if len(lies) != 1 {
-			w.Fatal("the permit does not lie")
-		}
-		l, err := s.TryAcquire(w.Context(), 1, asynclock.WithTTL(20*time.Second))
-		if err != nil {
-			w.Fatal(err)
-		}
-		cancel()
-		unlock(w, l)
-		unlock(w, kept)
-		w.pass(time.Second)
-		w.wantUnused()
-	})
-}
-
 // Its own client gives back what it retains, and takes the try's first request along. Another client that retains the key,
 // too, has then the time to give it back.
 func TestTryOfAReadersKeyThatBothRetain(t *testing.T) {

@@ -142,23 +142,6 @@ func TestTryLockEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Those who came behind a TryLock wait, whatever becomes of it.
-func TestLockBehindATryLock(t *testing.T) {
-	story(t, func(w *world) {
-		holder, c := w.client(), w.client()
-		held := lock(w, holder, "key")
-		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(10*time.Millisecond, 10*time.Millisecond))
-		tried := w.try(w.Context(), c)
-		p := w.ask(w.Context(), c, "key")
-		<-tried.done
-		wantError(w, tried.err, asynclock.ErrHeld)
-		p.waits()
-		unlock(w, held)
-		unlock(w, p.has())
-		w.wantUnused()
-	})
-}
-
 // Nor does it matter to a TryLock who comes behind it and leaves again.
 func TestTryLockIsNotBegunAnewForThoseBehindIt(t *testing.T) {
 	story(t, func(w *world) {
@@ -175,26 +158,6 @@ func TestTryLockIsNotBegunAnewForThoseBehindIt(t *testing.T) {
 			w.Errorf("took %v more, want at most %v", took, callTimeout/2)
 		}
 		w.wantCalls(asynclocktest.Acquire.Any, 1)
-	})
-}
-
-// A request that must not queue is no answer to anyone but the TryLock it was
-// made for.
-func TestLockDoesNotGetTheAnswerOfATryLock(t *testing.T) {
-	story(t, func(w *world) {
-		holder, c := w.client(asynclock.WithRetention(ttl)), w.client()
-		held := lock(w, holder, "key")
-		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(callTimeout/4, 0))
-		ctx, cancel := context.WithCancel(w.Context())
-		tried := w.try(ctx, c)
-		p := w.ask(w.Context(), c, "key")
-		w.pass(callTimeout / 2) // the holder is notified, and TryLock waits before its second request
-		cancel()
-		<-tried.done
-		wantError(w, tried.err, context.Canceled)
-		p.waits()
-		unlock(w, held)
-		unlock(w, p.has())
 	})
 }
 

@@ -86,22 +86,6 @@ func TestMinHoldKeepsTheKeyFromEveryone(t *testing.T) {
 	}
 }
 
-// Where the minimum hold is no longer than the maximum, nothing of that is needed.
-func TestMinHoldWithinMaxHoldKeepsTheKeyNoLonger(t *testing.T) {
-	for _, least := range []time.Duration{time.Second, 2 * time.Second} {
-		scene(t, least.String(), func(w *world) {
-			const most = 2 * time.Second
-			lock(w, w.client(), "key", asynclock.WithMinHold(least), asynclock.WithMaxHold(most))
-			end := time.Now().Add(most)
-			p := w.ask(w.Context(), w.client(), "key")
-			p.get()
-			if late, limit := p.at.Sub(end), most/5+20*time.Millisecond; late < 0 || late > limit {
-				w.Errorf("the key was free %v after the maximum, want at most %v", late, limit)
-			}
-		})
-	}
-}
-
 func TestMinHoldIsForTheWholeOfAJoinedHolding(t *testing.T) {
 	story(t, func(w *world) {
 		here, there := w.client(asynclock.WithMinHold(time.Minute), asynclock.WithReentry(true)), w.client()

@@ -170,16 +170,6 @@ func TestWithWaitIsChecked(t *testing.T) {
 	})
 }
 
-// A future that does not wait gets a key that is only retained, as a TryLock does.
-func TestFutureThatDoesNotWaitGetsARetainedKey(t *testing.T) {
-	story(t, func(w *world) {
-		keeper, c := w.client(asynclock.WithRetention(time.Minute)), w.client()
-		unlock(w, lock(w, keeper, "key"))
-		l := claim(w, c.LockChan(w.Context(), "key", asynclock.WithWait(0)))
-		unlock(w, l)
-	})
-}
-
 // A wait that its context ends says what it waited for, as far as the client knows.
 func TestWaitThatEndedSaysWhatItWaitedFor(t *testing.T) {
 	for name, call := range waitingCalls {

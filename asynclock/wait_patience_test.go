@@ -5,7 +5,6 @@ package asynclock_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -111,26 +110,6 @@ func TestCallerThatWaitsIsNotRefused(t *testing.T) {
 	})
 }
 
-// Waiters that leave one by one do not make an attempt ask a store in trouble more often.
-func TestWaitersThatLeaveDoNotHurryAStoreInTrouble(t *testing.T) {
-	story(t, func(w *world) {
-		holder, c := w.client(), w.client()
-		lock(w, holder, "key")
-		for i := range 2000 {
-			ctx, cancel := context.WithCancel(w.Context())
-			time.AfterFunc(time.Second+time.Duration(i)*time.Millisecond, cancel)
-			c.LockChan(ctx, "key")
-		}
-		w.wait()
-		w.store.Every(asynclocktest.Acquire.On("key"), asynclocktest.Refuse)
-		before := w.calls(asynclocktest.Acquire.On("key"))
-		w.pass(3 * time.Second)
-		if got := w.calls(asynclocktest.Acquire.On("key")) - before; got > 20 {
-			w.Errorf("got %d requests in three seconds, want at most 20, as with waiters that stay", got)
-		}
-	})
-}
-
 // The stories that follow are about a store that fails for a while. Its waiters: how often they ask
 // meanwhile, and how soon they find that it is back. And Close.
 
@@ -157,25 +136,6 @@ func TestWaiterInTheQueueFindsSoonThatAStoreIsBack(t *testing.T) {
 		unlock(w, held)
 		p.get()
 	})
-}
-
-// However many keys a client waits for, it does not flood a store that refuses.
-func TestManyWaitersDoNotFloodAStoreThatRefuses(t *testing.T) {
-	for n, most := range map[int]int{400: 600, 4000: 2000} { // a second, with jitter; a heartbeat is 3 s
-		scene(t, fmt.Sprint(n, " keys"), func(w *world) {
-			c := w.client(asynclock.WithTTL(time.Hour))
-			w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Refuse)
-			for i := range n {
-				c.LockChan(w.Context(), fmt.Sprint("key ", i))
-			}
-			w.pass(6 * time.Second)
-			before := w.calls(asynclocktest.Acquire.Any)
-			w.pass(3 * time.Second)
-			if got := (w.calls(asynclocktest.Acquire.Any) - before) / 3; got > most {
-				w.Errorf("got %d requests a second, want at most %d", got, most)
-			}
-		})
-	}
 }
 
 // The second that Close gives a store is not the caller's.

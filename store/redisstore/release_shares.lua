@@ -70,7 +70,7 @@ do
       and not (head and <% beforeNoted noted | ms %>) -- the clock was not set back
   end
 
-  -- What is left of the group; see uncount in shares.lua.
+  -- Without the owner the group ends, or it is smaller; see uncount in shares.lua.
   if common and size == 1 and head then -- it ends, and another one begins
     kept, used, limit, agree, other, writer = 0, 0, 0, 0, 0, '-'
   elseif common and size > 1 and kind == '=p' then
@@ -78,7 +78,7 @@ do
     common = other == 0 and agree > 0 -- all count on the same limit, which stays
   end
 
-  -- What the first waiter gets.
+  -- The first waiter gets its permits.
   local waiter
   if common and head then
     waiter = redis.pcall('HGET', KEYS[3], head[1])

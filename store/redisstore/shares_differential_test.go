@@ -163,7 +163,7 @@ func (d *sharesDifferential) drawShared(t *rapid.T) (st differentialState) {
 		var lock string
 		st, lock = d.drawGroup(t)
 		set(d.keys[0], lock)
-		counter = d.usually(t, "counter of a group", strconv.Itoa(before+500), counter, strconv.Itoa(before+501))
+		counter = d.usually(t, "counter of a group", strconv.Itoa(before+500), counter, strconv.Itoa(before+501), strconv.Itoa(ahead), strconv.Itoa(ahead))
 	} else {
 		set(d.keys[0], d.usually(t, "lock", rapid.SampledFrom([]string{"", vacancyOf(before)}).Draw(t, "free"),
 			vacancyOf(ahead), vacancyOf(99999999999999999), strconv.Itoa(before)+" holder - - x", strconv.Itoa(before)+" me - - x", "=", "nothing", "a list"))
