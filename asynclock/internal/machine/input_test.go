@@ -168,6 +168,13 @@ func check(name string, margin time.Duration) input {
 	}
 }
 
+// isUnder asks whether the holding of a lease lasts for its context, as a call under that does.
+func isUnder(name string) input {
+	return func(w *world, st *machine.Step) []string {
+		return []string{fmt.Sprintf("under %s: %t", name, w.key.Lasts(w.callers[name].lease, st))}
+	}
+}
+
 // join lets a caller join the lease of another, as a call under its context does.
 func join(name, other string, changes ...with) input {
 	return func(w *world, st *machine.Step) []string {

@@ -349,7 +349,8 @@ func acquireText(a *machine.Acquire) string {
 	return q.Owner + option(!q.Wait, " try") + option(q.Ticket != 0, " ticket=%d", q.Ticket) +
 		option(q.NotifyQueued, " watch") + option(q.NotifyRequests, " requests") +
 		option(q.Extra > 0, " extra=%d", q.Extra) + option(q.QueueLimit == 0, " admitted") + option(q.TTL != ttl, " ttl=%v", q.TTL) +
-		option(q.GrantTTL != grantTTL, " grant=%v", q.GrantTTL) + option(a.Timeout != time.Second, " timeout=%v", a.Timeout)
+		option(q.GrantTTL != grantTTL, " grant=%v", q.GrantTTL) + option(q.WaiterTTL != grantTTL, " waiter=%v", q.WaiterTTL) +
+		option(a.Timeout != time.Second, " timeout=%v", a.Timeout)
 }
 
 func option(given bool, format string, args ...any) string {
