@@ -289,6 +289,10 @@ func TestRetention(t *testing.T) {
 			step{time.Second, renewed(1, store.RenewReply{}), "..."},
 			step{time.Second, unlock("a"), back},
 		), "idle"},
+		{"renewed by hand for longer, without an answer yet", begin(
+			step{time.Second, renew("a", time.Minute), "..."},
+			step{time.Second, unlock("a"), "release o1 token=10; " + unlocked},
+		), "idle"},
 		{"renewed by hand for the TTL", begin(
 			step{time.Second, renew("a", ttl), "..."},
 			step{time.Second, renewed(1, store.RenewReply{}), "..."},
