@@ -69,32 +69,6 @@ func TestReadersJoinADowngradedLease(t *testing.T) {
 	})
 }
 
-// A future that has joined the lease waits for the key again, unless somebody has received its result.
-func TestDowngradeBesideAFutureThatNobodyReceives(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client(asynclock.WithReentry(true))
-		l := lock(w, c, "key")
-		future := c.LockChan(context.WithoutCancel(l.Context()), "key")
-		w.wait()
-		reader := downgrade(w, l)
-		w.wait()
-		if len(future) != 0 {
-			w.Error("the future has a result beside a reader")
-		}
-		unlock(w, reader)
-		l = w.claim(future)
-		result := <-c.LockChan(context.WithoutCancel(l.Context()), "key")
-		wantError(w, errOf(l.Downgrade(w.Context())), asynclock.ErrInvalidOption)
-		joined, err := result.Lease()
-		if err != nil {
-			w.Fatal(err)
-		}
-		unlock(w, joined)
-		unlock(w, l)
-		w.wantUnused()
-	})
-}
-
 // A store may have readers of some keys only. The lease of another key goes on.
 func TestDowngradeOfAKeyWithoutReadersDoesNothing(t *testing.T) {
 	story(t, func(w *world) {
@@ -128,27 +102,6 @@ func TestDowngradeIsRepeated(t *testing.T) {
 			w.wantUnused()
 		})
 	}
-}
-
-// A renewal that was sent before the downgrade may be answered after it, and say that the owner no longer
-// has the key for itself.
-func TestARenewalFromBeforeADowngradeIsNoLoss(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		writer := lock(w, c, "key")
-		w.store.Next(asynclocktest.Renew.Any, func(ctx context.Context, _ func()) error {
-			time.Sleep(500 * time.Millisecond)
-			return store.ErrExpired
-		})
-		for w.calls(asynclocktest.Renew.Any) == 0 {
-			w.pass(10 * time.Millisecond)
-		}
-		reader := downgrade(w, writer)
-		w.pass(2 * ttl)
-		wantValid(w, reader)
-		unlock(w, reader)
-		w.wantUnused()
-	})
 }
 
 func TestDowngradeThatFailsGivesTheKeyUp(t *testing.T) {
@@ -289,85 +242,6 @@ func TestADowngradeByTheContextOfItsLease(t *testing.T) {
 	})
 }
 
-// While a downgrade is under way, the writer's context is that of no lease.
-func TestNobodyJoinsALeaseThatIsBeingDowngraded(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := w.client(asynclock.WithReentry(true)), w.client()
-		writer := lock(w, ours, "key")
-		inner := context.WithoutCancel(writer.Context())
-		w.store.Every(asynclocktest.Release.From(0), asynclocktest.Slow(0, oneWay))
-		downgraded := make(chan *asynclock.Lease, 1)
-		go func() {
-			reader, err := writer.Downgrade(w.Context())
-			if err != nil {
-				w.Error(err)
-			}
-			downgraded <- reader
-		}()
-		time.Sleep(oneWay / 2) // the store has done it
-		w.wait()
-		elsewhere := rlock(w, theirs, "key")
-		joined := w.ask(inner, ours, "key")
-		w.pass(time.Second)
-		reader := <-downgraded
-		select {
-		case <-joined.done:
-			if joined.err == nil && joined.lease.Valid(0) && elsewhere.Valid(0) {
-				w.Errorf("a lease of mode %v lasts beside a reader elsewhere", joined.lease.Mode())
-				unlock(w, joined.lease)
-				w.wait()
-				func() {
-					defer func() {
-						if r := recover(); r != nil {
-							w.Errorf("Valid of the reader's lease panics: %v", r)
-						}
-					}()
-					if !reader.Valid(0) {
-						w.Error("the unlock of that lease has ended the reader's")
-					}
-				}()
-			}
-		default:
-		}
-	})
-}
-
-// The grant's message overtakes the answer to the heartbeat, which comes after the downgrade.
-func TestAnAnswerFromBeforeADowngradeIsNoLoss(t *testing.T) {
-	story(t, func(w *world) {
-		theirs, ours := w.client(), w.client()
-		held := lock(w, theirs, "key")
-		writer := w.ask(w.Context(), ours, "key")
-		n := w.calls(asynclocktest.Acquire.From(1))
-		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(100*time.Millisecond, 500*time.Millisecond))
-		for w.calls(asynclocktest.Acquire.From(1)) == n {
-			w.pass(10 * time.Millisecond)
-		}
-		unlock(w, held) // the heartbeat arrives after that
-		l := writer.has()
-		w.pass(200 * time.Millisecond) // it has arrived; its answer is under way
-		reader := downgrade(w, l)
-		w.pass(time.Second)
-		wantValid(w, reader)
-	})
-}
-
-// A downgrade that is answered in the last moment admits nobody to what is about to end.
-func TestADowngradeInTheLastMomentAdmitsNobodyElse(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client(asynclock.WithRenewal(true))
-		writer := lock(w, c, "key")
-		w.store.Every(asynclocktest.Renew.Any, asynclocktest.Refuse)
-		w.pass(trusted(ttl) - 500*time.Millisecond)
-		local := w.askBy(w.Context(), c.RLock, "key")
-		w.store.Next(asynclocktest.Release.Any, asynclocktest.Slow(0, 490*time.Millisecond))
-		downgrade(w, writer)
-		if l := local.has(); !l.Valid(50 * time.Millisecond) {
-			w.Errorf("a waiter was given a lease that is trusted for less than 50 ms of %v", ttl)
-		}
-	})
-}
-
 // Downgrade says how the lease was lost meanwhile.
 func TestForceDuringDowngrade(t *testing.T) {
 	story(t, func(w *world) {
@@ -379,22 +253,6 @@ func TestForceDuringDowngrade(t *testing.T) {
 			_, _ = theirs.ForceUnlock(context.Background(), "key", 0)
 		}()
 		wantError(w, errOf(writer.Downgrade(w.Context())), asynclock.ErrForced)
-	})
-}
-
-// The reader asks at once, although its client is told of waiters already.
-func TestForceAfterADowngradeThatIsNotAnswered(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := w.client(), w.client()
-		writer := claim(w, ours.LockChan(w.Context(), "key"))
-		w.store.Next(asynclocktest.Release.Any, asynclocktest.Slow(0, 100*time.Millisecond))
-		go func() {
-			time.Sleep(50 * time.Millisecond)
-			_, _ = theirs.ForceUnlock(context.Background(), "key", 0)
-		}()
-		reader := downgrade(w, writer)
-		w.pass(time.Millisecond)
-		wantLost(w, reader, asynclock.ErrForced)
 	})
 }
 
@@ -468,27 +326,5 @@ func TestADowngradeTellsOfAWriterWhoseNotificationWasLost(t *testing.T) {
 		unlock(w, r)
 		unlock(w, other.has())
 		unlock(w, late.has())
-	})
-}
-
-// The maximum hold counts from the writer's claim.
-func TestADowngradeKeepsTheMaximumHold(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		writer := lock(w, c, "key", asynclock.WithMaxHold(time.Second))
-		w.pass(900 * time.Millisecond)
-		reader := downgrade(w, writer)
-		w.pass(50 * time.Millisecond)
-		wantValid(w, reader)
-		w.pass(50 * time.Millisecond)
-		wantLost(w, reader, asynclock.ErrMaxHold)
-	})
-}
-
-// A store that counts a forgotten holding as held has no numbers for a reader. Nothing of it goes on.
-func TestADowngradeWithoutANumberIsALoss(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.clientOf(altered{Store: w.store, released: func(r *store.ReleaseReply) { r.Grant = store.Grant{} }})
-		wantError(w, errOf(lock(w, c, "key").Downgrade(w.Context())), asynclock.ErrLost)
 	})
 }

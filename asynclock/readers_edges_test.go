@@ -314,24 +314,6 @@ func BenchmarkManyReaders(b *testing.B) {
 	}
 }
 
-// A store may have readers for some keys only. A reader of another key fails, and nobody who waits with it.
-func TestAReaderThatTheStoreRefusesIsAlone(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		w.store.Next(asynclocktest.Acquire.Any, func(context.Context, func()) error {
-			time.Sleep(100 * time.Millisecond)
-			return store.ErrUnsupported
-		})
-		reader := w.askBy(w.Context(), c.RLock, "key")
-		writer := w.ask(w.Context(), c, "key")
-		w.pass(time.Second)
-		wantError(w, reader.ended(), asynclock.ErrUnsupported)
-		unlock(w, writer.has())
-		w.wait()
-		w.wantUnused()
-	})
-}
-
 // A HeldError has the token that the readers' leases have, and ForceUnlock takes it.
 func TestTheTokenOfReadersInAHeldError(t *testing.T) {
 	story(t, func(w *world) {
@@ -352,29 +334,7 @@ func TestTheTokenOfReadersInAHeldError(t *testing.T) {
 	})
 }
 
-// A reader's context is under its own lease. The tenure may go on for others.
-func TestTheContextOfAnUnlockedReader(t *testing.T) {
-	for _, unrelated := range []bool{false, true} {
-		scene(t, fmt.Sprint("unrelated readers: ", unrelated), func(w *world) {
-			c := w.client(asynclock.WithReentry(true))
-			if unrelated {
-				other := rlock(w, c, "key")
-				go func() { time.Sleep(time.Second); _ = other.Unlock(context.Background()) }()
-			}
-			reader := rlock(w, c, "key")
-			detached := context.WithoutCancel(reader.Context())
-			unlock(w, reader)
-			l, err := c.Lock(detached, "key")
-			if err != nil {
-				w.Errorf("unrelated reader %v: Lock under the context of a lease that was unlocked: %v", unrelated, err)
-				return
-			}
-			unlock(w, l)
-		})
-	}
-}
-
-// Nor does such a context let later readers pass a writer.
+// A reader's context is under its own lease. When that has ended, the context lets no later readers pass a writer.
 func TestTheContextOfAnUnlockedReaderPassesNoWriter(t *testing.T) {
 	story(t, func(w *world) {
 		ours, theirs := w.client(asynclock.WithReentry(true)), w.client()

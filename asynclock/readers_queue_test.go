@@ -62,61 +62,6 @@ func TestReadersBesideARetainedTenure(t *testing.T) {
 	})
 }
 
-// ForceUnlock leaves no retained tenure to readers of this client.
-func TestForceUnlockGivesBackEveryRetainedTenure(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client(asynclock.WithRetention(time.Minute))
-		long := asynclock.WithTTL(time.Minute)
-		one, other := rlock(w, c, "key"), rlock(w, c, "key", long)
-		unlock(w, other)
-		unlock(w, one)
-		w.store.EveryEvent(asynclocktest.Kind(store.EventForced), asynclocktest.Delay(100*time.Millisecond))
-		if _, err := c.ForceUnlock(w.Context(), "key", 0); err != nil {
-			w.Fatal(err)
-		}
-		writer := lock(w, w.client(), "key")
-		reader, err := c.TryRLock(w.Context(), "key", long)
-		if err == nil && reader.Valid(0) && writer.Valid(0) {
-			w.Error("after ForceUnlock returned, a new reader's lease is valid beside a writer's")
-		}
-	})
-}
-
-// S3: the notification of a writer overtakes that of the grant.
-func TestANotificationThatOvertakesTheGrantClosesTheTenure(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := w.client(), w.client()
-		held := lock(w, theirs, "key")
-		first := w.askBy(w.Context(), ours.RLock, "key")
-		w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(0), asynclocktest.Delay(10*time.Millisecond))
-		unlock(w, held)
-		writer := w.ask(w.Context(), theirs, "key")
-		w.pass(10 * time.Millisecond)
-		first.has()
-		second := w.askBy(w.Context(), ours.RLock, "key")
-		select {
-		case <-second.done:
-			w.Error("a reader has joined past a writer that the client was told of")
-		default:
-		}
-		_ = writer
-	})
-}
-
-// S2: a tenure on other terms is retained, and does not matter.
-func TestOneMoreReaderBesideARetainedTenureCostsNoRequest(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client(asynclock.WithRetention(time.Minute))
-		one, _ := rlock(w, c, "key"), rlock(w, c, "key", asynclock.WithTTL(time.Minute))
-		unlock(w, one)
-		before := w.calls(asynclocktest.Any)
-		rlock(w, c, "key", asynclock.WithTTL(time.Minute))
-		if n := w.calls(asynclocktest.Any) - before; n != 0 {
-			w.Errorf("one more reader: got %d requests, want none", n)
-		}
-	})
-}
-
 // These tests show the effects of a death, or of a lost message, on readers and on those behind them.
 
 // nextHeartbeat is when a waiter's next request comes at the latest.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
-	"github.com/asynclock/asynclock-go/store"
 )
 
 // rlock takes a key that can be had by a reader.
@@ -102,30 +101,6 @@ func TestAReaderQueuesBehindAWriter(t *testing.T) {
 	}
 }
 
-// S3: a tenure that was closed stays closed, also when the writer has given up. A client needs no message
-// to know of its own writers.
-func TestAClosedTenureAdmitsNobodyAnyMore(t *testing.T) {
-	story(t, func(w *world) {
-		w.store.EveryEvent(asynclocktest.Kind(store.EventQueued), asynclocktest.Drop)
-		c := w.client()
-		reader := rlock(w, c, "key")
-		ctx, giveUp := context.WithCancel(w.Context())
-		writer := w.ask(ctx, c, "key")
-		giveUp()
-		wantError(w, writer.ended(), context.Canceled)
-		before := w.calls(asynclocktest.Acquire.Any)
-		late := rlock(w, c, "key")
-		if n := w.calls(asynclocktest.Acquire.Any) - before; n != 1 {
-			w.Errorf("requests of a reader after the writer: got %d, want 1", n)
-		}
-		unlock(w, reader)
-		wantValid(w, late)
-		unlock(w, late)
-		w.wait()
-		w.wantUnused()
-	})
-}
-
 // S4: one grant serves the first waiter and the readers directly behind it, and nobody further behind.
 // They were there before the client could hear of a writer elsewhere.
 func TestOneGrantServesTheReadersInARow(t *testing.T) {
@@ -156,25 +131,6 @@ func TestOneGrantServesTheReadersInARow(t *testing.T) {
 		unlock(w, elsewhere.has())
 		unlock(w, writer.has())
 		unlock(w, last.has())
-	})
-}
-
-// S6: if the notification of a writer is lost, readers join for five seconds at most, however long the
-// TTL.
-func TestALostNotificationLetsReadersPassForSeconds(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := w.client(asynclock.WithTTL(time.Hour)), w.client(asynclock.WithTTL(time.Hour))
-		w.store.EveryEvent(asynclocktest.Kind(store.EventQueued), asynclocktest.Drop)
-		reader := rlock(w, ours, "key")
-		writer := w.ask(w.Context(), theirs, "key")
-		early := rlock(w, ours, "key")
-		w.pass(5 * time.Second)
-		late := w.askBy(w.Context(), ours.RLock, "key")
-		late.waits()
-		unlock(w, reader)
-		unlock(w, early)
-		unlock(w, writer.has())
-		unlock(w, late.has())
 	})
 }
 

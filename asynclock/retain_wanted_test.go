@@ -3,7 +3,6 @@
 package asynclock_test
 
 import (
-	"context"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -202,24 +201,6 @@ func TestRetainedKeyOfADeadClientExpires(t *testing.T) {
 	}
 }
 
-// A key whose next token is not free yet is taken by way of the store.
-func TestRetainedKeyIsNotTakenWithoutAToken(t *testing.T) {
-	for name, regrant := range map[string]func(*store.Grant){
-		"all used":   func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 1, false },
-		"in no time": func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 1, true },
-	} {
-		scene(t, name, func(w *world) {
-			w.store.Regrant(regrant)
-			c := w.retainer()
-			first, second := w.retained(c), w.retained(c)
-			w.wantAsked(1)
-			third := w.retained(c)
-			w.wantCalls(asynclocktest.Release.On("key").Where(requeues), 1)
-			wantRising(w, first, second, third)
-		})
-	}
-}
-
 // Where a token comes free each microsecond, whoever is faster waits for it. (In
 // no bubble, for there no time passes meanwhile.)
 func TestRetainedKeyIsTakenAsFastAsTokensComeFree(t *testing.T) {
@@ -240,60 +221,6 @@ func TestRetainedKeyIsTakenAsFastAsTokensComeFree(t *testing.T) {
 	if got := len(st.Calls(asynclocktest.Acquire.Any)) + len(st.Calls(asynclocktest.Release.Any)); got != 1 {
 		t.Errorf("asked the store %d times, want once", got)
 	}
-}
-
-// While renewals fail the store is asked, who may know of another holder by now.
-func TestRetainedKeyIsNotTakenWhileRenewalsFail(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.retainer()
-		w.retained(c)
-		stop := w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
-		w.pass(ttl / 2)
-		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
-		defer cancel()
-		if l, err := c.Lock(ctx, "key"); err == nil {
-			w.Fatalf("got the key with %v of trust left, want the store to be asked", time.Until(l.Deadline()))
-		}
-		stop()
-		unlock(w, lock(w, c, "key"))
-	})
-}
-
-// A key that was renewed for longer than the TTL is not retained. If the client died, others would
-// otherwise wait for longer than the TTL.
-func TestLongRenewalIsNotRetained(t *testing.T) {
-	scene(t, "by the unlock", func(w *world) {
-		l := lock(w, w.retainer(), "key")
-		if err := l.Renew(w.Context(), time.Hour); err != nil {
-			w.Fatal(err)
-		}
-		unlock(w, l)
-		w.wantUnused()
-	})
-	for name, fault := range map[string]asynclocktest.Fault{
-		"answered late": asynclocktest.Slow(0, time.Second/2), "never answered": asynclocktest.LoseReply,
-	} {
-		scene(t, name, func(w *world) {
-			c := w.retainer()
-			l := lock(w, c, "key")
-			w.store.Next(asynclocktest.Renew.On("key"), fault)
-			renewed := make(chan error, 1)
-			go func() { renewed <- l.Renew(w.Context(), time.Hour) }()
-			w.wait()
-			unlock(w, l)
-			w.wantUnused()
-			w.Logf("Renew: %v", <-renewed)
-		})
-	}
-	scene(t, "not longer", func(w *world) {
-		l := lock(w, w.retainer(), "key")
-		w.pass(time.Second)
-		if err := l.Renew(w.Context(), ttl); err != nil {
-			w.Fatal(err)
-		}
-		unlock(w, l)
-		w.wantRetained(true)
-	})
 }
 
 // A caller that takes the key by force through the retaining client itself need not wait for the

@@ -244,25 +244,3 @@ func TestTryBehindOneThatDoesNotAskAgain(t *testing.T) {
 		}
 	}
 }
-
-// Its own client gives back what it retains, and takes the try's first request along. Another client that retains the key,
-// too, has then the time to give it back.
-func TestTryOfAReadersKeyThatBothRetain(t *testing.T) {
-	story(t, func(w *world) {
-		a, b := w.retainer(), w.retainer()
-		for _, c := range []*asynclock.Client{a, b} {
-			l, err := c.RLock(w.Context(), "key")
-			if err != nil {
-				w.Fatal(err)
-			}
-			unlock(w, l)
-		}
-		w.wantRetained(true)
-		w.distant()
-		l, err := a.TryLock(w.Context(), "key")
-		if err != nil {
-			w.Fatalf("got error %v, want the key, which nobody has", err)
-		}
-		unlock(w, l)
-	})
-}

@@ -168,6 +168,13 @@ func check(name string, margin time.Duration) input {
 	}
 }
 
+// isUnder asks whether the holding of a lease lasts for its context, as a call under that does.
+func isUnder(name string) input {
+	return func(w *world, st *machine.Step) []string {
+		return []string{fmt.Sprintf("under %s: %t", name, w.key.Lasts(w.callers[name].lease, st))}
+	}
+}
+
 // join lets a caller join the lease of another, as a call under its context does.
 func join(name, other string, changes ...with) input {
 	return func(w *world, st *machine.Step) []string {
@@ -227,6 +234,26 @@ func givenUp(number int) input {
 		w.acquires[number-1].Ended = true
 		return answer(number, failed(store.ErrOutcomeUnknown))(w, st)
 	}
+}
+
+// granted is an answer that grants, from a store whose tokens rise by one.
+func granted(token int64) store.AcquireReply {
+	return store.AcquireReply{Status: store.Granted, Grant: store.Grant{Token: token}, WillNotify: true}
+}
+
+// waiting is an answer to a waiter that is not the first.
+func waiting(mark int64) store.AcquireReply {
+	return store.AcquireReply{Status: store.Waiting, Mark: mark, Rank: 1, Remaining: time.Minute, WillNotify: true}
+}
+
+// failed is no answer, or a refusal.
+func failed(err error) store.AcquireReply { return store.AcquireReply{Err: err} }
+
+// followed is granted by a store whose tokens rise with its clock.
+func followed(token int64) store.AcquireReply {
+	reply := granted(token)
+	reply.TokensFollowClock = true
+	return reply
 }
 
 // renewed answers a renewal.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
-	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -349,7 +348,8 @@ func acquireText(a *machine.Acquire) string {
 	return q.Owner + option(!q.Wait, " try") + option(q.Ticket != 0, " ticket=%d", q.Ticket) +
 		option(q.NotifyQueued, " watch") + option(q.NotifyRequests, " requests") +
 		option(q.Extra > 0, " extra=%d", q.Extra) + option(q.QueueLimit == 0, " admitted") + option(q.TTL != ttl, " ttl=%v", q.TTL) +
-		option(q.GrantTTL != grantTTL, " grant=%v", q.GrantTTL) + option(a.Timeout != time.Second, " timeout=%v", a.Timeout)
+		option(q.GrantTTL != grantTTL, " grant=%v", q.GrantTTL) + option(q.WaiterTTL != grantTTL, " waiter=%v", q.WaiterTTL) +
+		option(a.Timeout != time.Second, " timeout=%v", a.Timeout)
 }
 
 func option(given bool, format string, args ...any) string {
@@ -382,24 +382,4 @@ func (w *world) state() string {
 	default:
 		return "waiting as " + w.host.live
 	}
-}
-
-// granted is an answer that grants, from a store whose tokens rise by one.
-func granted(token int64) store.AcquireReply {
-	return store.AcquireReply{Status: store.Granted, Grant: store.Grant{Token: token}, WillNotify: true}
-}
-
-// waiting is an answer to a waiter that is not the first.
-func waiting(mark int64) store.AcquireReply {
-	return store.AcquireReply{Status: store.Waiting, Mark: mark, Rank: 1, Remaining: time.Minute, WillNotify: true}
-}
-
-// failed is no answer, or a refusal.
-func failed(err error) store.AcquireReply { return store.AcquireReply{Err: err} }
-
-// followed is granted by a store whose tokens rise with its clock.
-func followed(token int64) store.AcquireReply {
-	reply := granted(token)
-	reply.TokensFollowClock = true
-	return reply
 }

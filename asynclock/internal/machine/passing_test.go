@@ -179,12 +179,31 @@ func TestRetention(t *testing.T) {
 	const (
 		given  = "release o1 token=10 clean; alarm off; dropped"
 		back   = "release o1 token=10 clean; " + unlocked
+		asked  = "release o1 token=10 clean requeue o2 requests; alarm off"
 		unsure = "release o1 token=10 uncertain; " + unlocked
 	)
 	checkRows(t, []row{
 		{"kept", kept(), "retained"},
 		{"taken again", kept(step{2 * time.Second, arrive("b", minute...), "b has 11"}), "holding 11 until 13.345s"},
 		{"taken again by a TryLock", kept(step{2 * time.Second, arrive("b", append(minute, try)...), "b has 11"}), "holding 11 until 13.345s"},
+		{"taken again after its bound, before the alarm", heldWith([]with{retention(2 * time.Second)},
+			step{time.Second, unlock("a"), "..."},
+			step{3 * time.Second, arrive("b", retention(2*time.Second)), asked},
+		), "waiting as o2"},
+		{"taken again with little trust left", kept(
+			step{trusted - grantTTL/5 + 1, arrive("b", minute...), asked},
+		), "waiting as o2"},
+		{"taken again while renewals fail", kept(
+			step{5 * time.Second, alarm, "..."},
+			step{5 * time.Second, renewed(1, errRefused), "..."},
+			step{5 * time.Second, arrive("b", minute...), asked},
+		), "waiting as o2"},
+		{"taken again without a token for it", []step{
+			{0, arrive("a", minute...), "..."},
+			{0, answer(1, granted(10)), "..."},
+			{time.Second, unlock("a"), "lease of a ends: unlocked"},
+			{time.Second, arrive("b", minute...), asked},
+		}, "waiting as o2"},
 		{"on other terms", kept(
 			step{2 * time.Second, arrive("b"), "release o1 token=10 clean requeue o2; alarm off"},
 		), "waiting as o2"},
@@ -226,6 +245,12 @@ func TestRetention(t *testing.T) {
 			step{time.Second, missed(true), ""},
 			step{time.Second, unlock("a"), back},
 		), "idle"},
+		{"notifications lost while it was asked for", []step{
+			{0, arrive("a", minute...), "..."},
+			{0, missed(false), ""},
+			{0, answer(1, followed(10)), "..."},
+			{time.Second, unlock("a"), back},
+		}, "idle"},
 		{"wanted before the grant was known", []step{
 			{0, arrive("a", minute...), "acquire o1 requests"},
 			{0, event(store.EventRequested), ""},
@@ -264,6 +289,15 @@ func TestRetention(t *testing.T) {
 			step{time.Second, renewed(1, store.RenewReply{}), "..."},
 			step{time.Second, unlock("a"), back},
 		), "idle"},
+		{"renewed by hand for longer, without an answer yet", begin(
+			step{time.Second, renew("a", time.Minute), "..."},
+			step{time.Second, unlock("a"), "release o1 token=10; " + unlocked},
+		), "idle"},
+		{"renewed by hand for the TTL", begin(
+			step{time.Second, renew("a", ttl), "..."},
+			step{time.Second, renewed(1, store.RenewReply{}), "..."},
+			step{time.Second, unlock("a"), "lease of a ends: unlocked"},
+		), "retained"},
 		{"little trust is left", begin(
 			step{trusted - grantTTL/5 + 1, unlock("a"), back},
 		), "idle"},

@@ -232,22 +232,6 @@ func TestWhoHadNobodyToAsk(t *testing.T) {
 	})
 }
 
-// S4: readers in a row join a downgraded lease at once, whatever is known of others.
-func TestDowngrade(t *testing.T) {
-	t.Parallel()
-	checkRows(t, []row{
-		{"readers wait, and the store was not asked to notify", []step{
-			{0, several, ""},
-			{0, arrive("a"), "..."},
-			{0, answer(1, granted(10)), "..."},
-			{0, arrive("b", reader), ""},
-			{0, arrive("c", reader), ""},
-			{time.Second, downgrade("a"), "lease of a ends: unlocked; alarm 13.345s"},
-			{time.Second, downgraded(1, "d", store.ReleaseReply{WasHeld: true, Grant: store.Grant{Token: 11}}), "d has 11; b has 11; c has 11; alarm 1s"},
-		}, "holding 11 until 13.345s"},
-	})
-}
-
 // The store's answer is for the waiter that was the first when it was asked.
 func TestATenureThatOpensAdmitsNobodyWhoContends(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,7 @@ func TestW9(t *testing.T) {
 		{"the second", answered(1, 200*ms, 0, "alarm ~1.5s"), "waiting as o1"},
 		{"a store without notifications", answered(1, -1, 100*ms, "alarm 100ms"), "waiting as o1"},
 		{"no more than three seconds, however long the TTL", []step{
-			{0, arrive("a", lasting(time.Hour)), "acquire o1 ttl=1h0m0s grant=9s"},
+			{0, arrive("a", lasting(time.Hour)), "acquire o1 ttl=1h0m0s grant=9s waiter=9s"},
 			{0, answer(1, waiting(0)), "alarm ~3s"},
 		}, "waiting as o1"},
 		{"no less often for a short maximum hold", []step{
