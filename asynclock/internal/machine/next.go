@@ -81,11 +81,12 @@ func (s *stake) release(keep time.Duration, st *Step) *Release {
 		s.key.requeueIdle()
 	}
 	s.forgetOwner()
-	switch k := s.key; {
-	case k.waiters.first == nil || !k.mayContend(k.waiters.first):
-	case k.waiters.first.Try && !k.TriesRequeue:
-		k.leaves(r)
-	default:
+	k := s.key
+	first := k.waiters.first
+	switch may := first != nil && k.mayContend(first); {
+	case may && first.Try && (!k.TriesRequeue || k.Retained()), st.leaves && k.isHeldUp(): // T4
+		k.leaves(r, st)
+	case may:
 		alone := k.isUnused()
 		r.Requeue = k.unused().contend(nil, st.Now)
 		r.Requeue.First = r.Requeue.First && alone

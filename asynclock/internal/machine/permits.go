@@ -176,7 +176,7 @@ func (s *stake) giveUpFree(st *Step) *Release {
 	}
 	r := s.rest()
 	if s.key.contender() == nil {
-		s.key.leaves(r) // a try asks once the store has them: T4
+		s.key.leaves(r, st) // a try asks once the store has them: T4
 	}
 	return r
 }

@@ -21,7 +21,7 @@ func (k *Key) follow(st *Step) {
 	if k.waiters.first != nil {
 		k.serve(st)
 	}
-	k.leaves(st.given)
+	k.leaves(st.given, st)
 	st.given, st.trouble = nil, nil
 }
 
@@ -32,7 +32,7 @@ func (k *Key) serve(st *Step) {
 		return
 	}
 	if !k.rides() {
-		k.leaves(st.given)
+		k.leaves(st.given, st)
 		st.given = nil
 	}
 	k.refuseLate(st)

@@ -10,7 +10,7 @@ import (
 
 // withdraw ends, in the background, everything that an owner has in the store.
 func (k *Key) withdraw(request store.ReleaseRequest, ttl time.Duration, st *Step) {
-	k.leaves(k.withdrawal(request, ttl, st))
+	k.leaves(k.withdrawal(request, ttl, st), st)
 }
 
 // withdrawal is withdraw for a release that may take the next request with it.
@@ -26,7 +26,7 @@ func (k *Key) withdrawal(request store.ReleaseRequest, ttl time.Duration, st *St
 // abandon ends the attempt and leaves the store's queue, in the background. It also gives back a key
 // that the store has granted.
 func (s *stake) abandon(failures *trouble, st *Step) {
-	s.key.leaves(st.given)
+	s.key.leaves(st.given, st)
 	st.given, st.trouble = nil, failures
 	if s.attempt.mayBeThere() {
 		st.given = s.key.withdrawal(store.ReleaseRequest{
@@ -44,13 +44,13 @@ func (k *Key) isHeldUp() bool {
 }
 
 // leaves holds up who never waits until the first answer to r, which may be nil: T4.
-func (k *Key) leaves(r *Release) {
+func (k *Key) leaves(r *Release, st *Step) {
 	if r == nil {
 		return
 	}
 	r.Leaves = true
 	k.host.Leaves()
-	if !k.isHeldUp() { // a try does not wait for those that come after it
+	if st.leaves = st.leaves || !k.isHeldUp(); st.leaves { // a try does not wait for those of later steps
 		k.leaving++
 	}
 }
