@@ -326,7 +326,13 @@ func (w *world) release(r *machine.Release) string {
 	}
 	said += option(q.Token != 0, " token=%d", q.Token) + option(q.HoldBack > 0, " back=%v", q.HoldBack) +
 		option(q.Uncertain, " uncertain") + option(q.Clean, " clean")
+	if q.Rest != nil {
+		said += fmt.Sprintf(" rest=%d", q.Rest.Weight)
+	}
 	if r.Requeue != nil {
+		if q.Requeue != r.Requeue.Request() {
+			w.Errorf("the request of the next attempt does not come with the release")
+		}
 		w.sends(r.Requeue.Request().Owner)
 		w.acquires = append(w.acquires, r.Requeue)
 		r.Requeue.Sent = w.now
@@ -340,7 +346,7 @@ func (w *world) renewal(r *machine.Renewal) string {
 	w.renewals = append(w.renewals, r)
 	q := &r.Request
 	return fmt.Sprintf("renew %s token=%d", q.Owner, q.Token) +
-		option(q.TTL != ttl, " ttl=%v", q.TTL) + option(q.NotifyQueued, " watch")
+		option(q.TTL != ttl, " ttl=%v", q.TTL) + option(q.NotifyQueued, " watch") + weight(q.Share)
 }
 
 // acquireText is a request without what all requests of these tests have in common.
@@ -348,9 +354,12 @@ func acquireText(a *machine.Acquire) string {
 	q := a.Request()
 	return q.Owner + option(!q.Wait, " try") + option(q.Ticket != 0, " ticket=%d", q.Ticket) +
 		option(q.NotifyQueued, " watch") + option(q.NotifyRequests, " requests") +
-		option(q.Extra > 0, " extra=%d", q.Extra) + option(q.QueueLimit == 0, " admitted") + option(q.TTL != ttl, " ttl=%v", q.TTL) +
+		weight(q.Share) + option(q.Extra > 0, " extra=%d", q.Extra) + option(q.QueueLimit == 0, " admitted") + option(q.TTL != ttl, " ttl=%v", q.TTL) +
 		option(q.GrantTTL != grantTTL, " grant=%v", q.GrantTTL) + option(a.Timeout != time.Second, " timeout=%v", a.Timeout)
 }
+
+// weight is how many permits a request is for, if that is more than one.
+func weight(share store.Share) string { return option(share.Weight > 1, " weight=%d", share.Weight) }
 
 func option(given bool, format string, args ...any) string {
 	if !given {
@@ -382,24 +391,4 @@ func (w *world) state() string {
 	default:
 		return "waiting as " + w.host.live
 	}
-}
-
-// granted is an answer that grants, from a store whose tokens rise by one.
-func granted(token int64) store.AcquireReply {
-	return store.AcquireReply{Status: store.Granted, Grant: store.Grant{Token: token}, WillNotify: true}
-}
-
-// waiting is an answer to a waiter that is not the first.
-func waiting(mark int64) store.AcquireReply {
-	return store.AcquireReply{Status: store.Waiting, Mark: mark, Rank: 1, Remaining: time.Minute, WillNotify: true}
-}
-
-// failed is no answer, or a refusal.
-func failed(err error) store.AcquireReply { return store.AcquireReply{Err: err} }
-
-// followed is granted by a store whose tokens rise with its clock.
-func followed(token int64) store.AcquireReply {
-	reply := granted(token)
-	reply.TokensFollowClock = true
-	return reply
 }
