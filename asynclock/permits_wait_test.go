@@ -34,18 +34,6 @@ func TestMorePermitsServeWaitersBehindLeasesWithoutRenewal(t *testing.T) {
 	}
 }
 
-// A request for more permits than are left fails, also if its client has all permits and asks nobody.
-func TestALocalWaiterForMorePermitsThanThereAre(t *testing.T) {
-	story(t, func(w *world) {
-		s := semaphore(w, w.client(), 3)
-		held := takePermits(w, s, 3)
-		large := w.askBy(w.Context(), wants(s, 3), "key")
-		setPermits(w, s, 2)
-		wantError(w, large.ended(), asynclock.ErrPermits)
-		unlock(w, held)
-	})
-}
-
 // The notification of a new limit counts also while a renewal is under way, which may have been answered
 // before.
 func TestMorePermitsWhileARenewalIsUnderWay(t *testing.T) {
@@ -101,31 +89,6 @@ func TestPermitsAreGivenOnIfTheNotificationIsLost(t *testing.T) {
 		}
 		unlock(w, l)
 		stop()
-	})
-}
-
-// A waiter of a client that has many permits costs a request, not a renewal of each of them.
-func TestAWaiterCostsNoRenewals(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := semaphore(w, w.client(), 40), semaphore(w, w.client(), 40)
-		for range 20 {
-			takePermits(w, ours, 1)
-		}
-		held := takePermits(w, theirs, 20)
-		w.wait()
-		before := w.calls(asynclocktest.Renew.Any)
-		for range 10 {
-			ctx, cancel := context.WithCancel(w.Context())
-			p := w.askBy(ctx, wants(ours, 1), "key")
-			p.waits()
-			cancel()
-			wantError(w, p.ended(), context.Canceled)
-			w.pass(time.Millisecond)
-		}
-		if n := w.calls(asynclocktest.Renew.Any) - before; n > 20 {
-			w.Errorf("renewals for ten waiters: got %d", n)
-		}
-		unlock(w, held)
 	})
 }
 
@@ -334,16 +297,6 @@ func TestPermitsPastTheirMaximumHold(t *testing.T) {
 // rest matches releases that keep a part.
 func rest(c asynclocktest.Call) bool { return c.Op == asynclocktest.Release && c.Release.Rest != nil }
 
-// renewalsSince returns the weights that renewals have said since a moment.
-func (w *world) renewalsSince(at time.Time) (weights []int32) {
-	for _, c := range w.store.Calls(asynclocktest.Renew.From(0)) {
-		if !c.At.Before(at) {
-			weights = append(weights, c.Renew.Share.Weight)
-		}
-	}
-	return weights
-}
-
 // A release of a part is repeated until it is answered.
 func TestAReleaseOfAPartIsRepeated(t *testing.T) {
 	story(t, func(w *world) {
@@ -354,32 +307,6 @@ func TestAReleaseOfAPartIsRepeated(t *testing.T) {
 		w.wantCalls(rest, 3)
 		unlock(w, leases[1])
 		unlock(w, leases[2])
-		w.wantUnused()
-	})
-}
-
-// Until the store has confirmed a smaller weight, renewals say the weight from before. A release that is
-// never confirmed leaves it to them.
-func TestRenewalsSayWhatTheStoreHasConfirmed(t *testing.T) {
-	story(t, func(w *world) {
-		leases := oneGrant(w, semaphore(w, w.client(), 3), semaphore(w, w.client(), 3))
-		stop := w.store.Every(rest, asynclocktest.Refuse)
-		start := time.Now()
-		answer := leases[0].UnlockChan(w.Context())
-		w.pass(ttl)
-		for _, weight := range w.renewalsSince(start) {
-			if weight != 3 {
-				w.Errorf("the weight in a renewal: got %d, want 3", weight)
-			}
-		}
-		wantError(w, <-answer, asynclock.ErrUnreachable)
-		w.wantUsed(3)
-		stop()
-		w.pass(ttl)
-		w.wantUsed(2)
-		unlock(w, leases[1])
-		unlock(w, leases[2])
-		w.wait()
 		w.wantUnused()
 	})
 }
@@ -398,21 +325,6 @@ func TestAReleaseOfAPartFindsALoss(t *testing.T) {
 		wantError(w, leases[1].Err(), asynclock.ErrExpired)
 		wantError(w, leases[2].Unlock(w.Context()), asynclock.ErrExpired)
 		w.wait()
-		w.wantUnused()
-	})
-}
-
-// A release of a part may come after that of the rest. Then it finds nothing, and nothing was lost.
-func TestAReleaseOfAPartThatComesLast(t *testing.T) {
-	story(t, func(w *world) {
-		leases := oneGrant(w, semaphore(w, w.client(), 3), semaphore(w, w.client(), 3))
-		w.store.Next(rest, asynclocktest.Slow(100*time.Millisecond, 0), asynclocktest.Slow(200*time.Millisecond, 0))
-		first, second := leases[0].UnlockChan(w.Context()), leases[1].UnlockChan(w.Context())
-		w.wait()
-		unlock(w, leases[2])
-		w.wantUnused()
-		wantError(w, <-first, nil)
-		wantError(w, <-second, nil)
 		w.wantUnused()
 	})
 }

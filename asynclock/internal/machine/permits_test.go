@@ -9,7 +9,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// Rules P1 to P10 of docs/design.md. What lies is in TestFuturesOfTenures.
+// Rules P1 to P10 of docs/design.md. TestFuturesOfTenures is about permits that lie.
 func TestPermits(t *testing.T) {
 	t.Parallel()
 	one := func(more ...step) []step { // a has one of three permits, and b has asked for another

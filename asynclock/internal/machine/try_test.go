@@ -146,7 +146,7 @@ func TestTries(t *testing.T) {
 	})
 }
 
-// Who is refused learns who has the key, or its permits.
+// A waiter that is refused learns who has the key, or its permits.
 func TestHeldError(t *testing.T) {
 	t.Parallel()
 	refusal := store.AcquireReply{Status: store.Held, Holder: "x", HolderToken: 7, Remaining: time.Minute, Waiters: 2, Used: 2, Limit: 3}
