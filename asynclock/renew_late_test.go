@@ -103,6 +103,25 @@ func TestLateAnswerThatTheKeyIsLostEndsTheLease(t *testing.T) {
 	})
 }
 
+// A store that hangs is asked ever less often.
+func TestRenewalsBecomeMorePatient(t *testing.T) {
+	story(t, func(w *world) {
+		const ttl = 5 * time.Minute
+		lock(w, w.client(asynclock.WithTTL(ttl)), "key")
+		w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Hang)
+		w.pass(ttl/3 + time.Minute)
+		renewals := w.store.Calls(asynclocktest.Renew.On("key"))
+		if len(renewals) < 5 {
+			w.Fatalf("sent %d renewals, want at least 5", len(renewals))
+		}
+		for i := range 4 {
+			if gap, want := renewals[i+1].At.Sub(renewals[i].At), time.Second<<i; gap < want {
+				w.Errorf("renewal %d came %v after the one before, want at least %v", i+1, gap, want)
+			}
+		}
+	})
+}
+
 // A store that hangs has a bounded number of calls under way.
 func TestLateRenewalsAreBounded(t *testing.T) {
 	t.Parallel()
