@@ -240,6 +240,36 @@ func TestPermitsAreNotRetained(t *testing.T) {
 	})
 }
 
+// P8: if the first waiter leaves, the client keeps its place in the queue for what the next one wants.
+func TestThePlaceStaysWhenTheFirstWaiterLeaves(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		first, next int
+	}{{"the next wants fewer", 3, 1}, {"the next wants more", 1, 2}} {
+		scene(t, c.name, func(w *world) {
+			ours, theirs, late := semaphore(w, w.client(), 3), semaphore(w, w.client(), 3), semaphore(w, w.client(), 3)
+			held := takePermits(w, theirs, 2)
+			beside := takePermits(w, theirs, 1)
+			ctx, giveUp := context.WithCancel(w.Context())
+			first := w.askBy(ctx, wants(ours, c.first), "key")
+			next := w.askBy(w.Context(), wants(ours, c.next), "key")
+			behind := w.askBy(w.Context(), wants(late, 3), "key")
+			giveUp()
+			wantError(w, first.ended(), context.Canceled)
+			unlock(w, held)
+			l := next.has() // at once, and before the one behind
+			if l.Weight() != c.next {
+				w.Errorf("weight: got %d, want %d", l.Weight(), c.next)
+			}
+			behind.waits()
+			w.wantUsed(1 + c.next)
+			unlock(w, l)
+			unlock(w, beside)
+			unlock(w, behind.has())
+		})
+	}
+}
+
 // P9: a waiter whose client has all permits asks nobody. It asks as soon as the client gives one up.
 func TestAWaiterAsksNobodyIfItsClientHasAll(t *testing.T) {
 	story(t, func(w *world) {
