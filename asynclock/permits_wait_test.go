@@ -4,6 +4,7 @@ package asynclock_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -307,6 +308,25 @@ func TestAReleaseOfAPartIsRepeated(t *testing.T) {
 		w.wantCalls(rest, 3)
 		unlock(w, leases[1])
 		unlock(w, leases[2])
+		w.wantUnused()
+	})
+}
+
+// A release of a part that is never confirmed says so. The renewals give the part back.
+func TestAReleaseOfAPartThatIsNotConfirmed(t *testing.T) {
+	story(t, func(w *world) {
+		log := new(notebook)
+		leases := oneGrant(w, semaphore(w, w.client(log.option(slog.LevelWarn)), 3), semaphore(w, w.client(), 3))
+		stop := w.store.Every(rest, asynclocktest.Refuse)
+		wantError(w, leases[0].Unlock(w.Context()), asynclock.ErrUnreachable)
+		w.wantUsed(3)
+		w.pass(3 * ttl)
+		log.wantLine(w, "level=WARN", "release", "never confirmed", "unreachable")
+		w.wantUsed(2)
+		stop()
+		unlock(w, leases[1])
+		unlock(w, leases[2])
+		w.wait()
 		w.wantUnused()
 	})
 }
