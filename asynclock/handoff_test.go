@@ -13,12 +13,9 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// The bounds of cohort handoff while someone waits elsewhere, as docs/design.md
-// has them.
-const (
-	cohortHandoffs = 128
-	cohortTime     = 10 * time.Millisecond
-)
+// cohortHandoffs is how often a key passes inside a client while someone waits
+// elsewhere, as docs/design.md has it.
+const cohortHandoffs = 128
 
 // turns joins the names of those who were served, each with how often in a row:
 // "here 3, there 1".
@@ -52,65 +49,6 @@ func TestKeyPassesInTheClientWithoutTheStore(t *testing.T) {
 			w.Errorf("renewed the key %d times, want at most %d", got, most)
 		}
 		w.wantUnused()
-	})
-}
-
-// slowHold is how long each of a slow procession holds the key.
-const slowHold = 3 * time.Millisecond
-
-// slowProcession has twenty wait here, and one elsewhere behind the first of them.
-func (w *world) slowProcession() *procession {
-	here, there := w.client(), w.client()
-	held := lock(w, here, "key")
-	p := w.procession()
-	for range 20 {
-		p.join("here", here, slowHold)
-	}
-	p.join("there", there, slowHold)
-	unlock(w, held)
-	return p
-}
-
-// wantOneTurn checks that the one elsewhere had its turn when the time of the first turn was over.
-func (p *procession) wantOneTurn() {
-	p.w.Helper()
-	turn := int(cohortTime/slowHold) + 1
-	if got, want := turns(p.wait()), fmt.Sprintf("here %d, there 1, here %d", turn, 20-turn); got != want {
-		p.w.Errorf("served %s; want %s", got, want)
-	}
-}
-
-// That someone waits elsewhere may be said again, and by more of them: the turn is no
-// longer for it.
-func TestBoundsCountFromTheFirstWhoWaitsElsewhere(t *testing.T) {
-	story(t, func(w *world) {
-		p := w.slowProcession()
-		said := store.Event{Kind: store.EventQueued, Owner: w.store.Calls(asynclocktest.Acquire.From(0))[0].Owner, Waiters: 1}
-		for i := range 20 {
-			defer time.AfterFunc(time.Duration(i)*slowHold, func() { w.store.Tell(0, said) }).Stop()
-		}
-		p.wantOneTurn()
-	})
-}
-
-// The release that ends a turn also queues the client for its next one: one
-// request.
-func TestEndOfATurnIsOneRequest(t *testing.T) {
-	story(t, func(w *world) {
-		here, there := w.client(), w.client()
-		held := lock(w, here, "key")
-		p := w.procession()
-		for range 2 * (cohortHandoffs + 1) {
-			p.join("here", here, 0)
-		}
-		p.join("there", there, 0)
-		unlock(w, held)
-		p.wait()
-		requeued := func(c asynclocktest.Call) bool { return c.Release.Requeue != nil }
-		if got := w.calls(asynclocktest.Release.From(0).Where(requeued)); got == 0 {
-			w.Error("no release queued the client again")
-		}
-		w.wantCalls(asynclocktest.Acquire.From(0), 1) // at the start
 	})
 }
 

@@ -254,37 +254,6 @@ func TestARefusalSaysHowManyPermitsAreTaken(t *testing.T) {
 	})
 }
 
-// A client that has all permits itself asks nobody.
-func TestARefusalByOnesOwnClientSaysHowManyPermitsAreTaken(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client(asynclock.WithDescription("host 7"))
-		s := semaphore(w, c, 3)
-		one, two := takePermits(w, s, 1), takePermits(w, s, 2)
-		before := w.calls(asynclocktest.Any)
-		_, err := s.TryAcquire(w.Context(), 1)
-		wantPermitsTaken(w, err, 3, `asynclock: try acquire "key": all 3 permits are taken (host 7)`)
-		var held *asynclock.HeldError
-		if !errors.As(err, &held) || held.Token != two.Token() {
-			w.Errorf("got %#v, want the token of the newest permits, %d", err, two.Token())
-		}
-		_, err = s.Acquire(w.Context(), 1, asynclock.WithWait(time.Second))
-		wantPermitsTaken(w, err, 3, `asynclock: acquire "key": waited for 1s: all 3 permits are taken (host 7)`)
-		if got := w.calls(asynclocktest.Any); got != before {
-			w.Errorf("the store was asked %d times, want never: the client knows", got-before)
-		}
-
-		waits := w.askBy(w.Context(), wants(s, 1), "key")
-		waits.waits()
-		_, err = c.TryLock(w.Context(), "key")
-		if !errors.As(err, &held) || held.Used != 0 || held.Limit != 0 || held.Holder != "host 7" {
-			w.Errorf("a TryLock: got %#v, want it held by host 7", err)
-		}
-		unlock(w, one)
-		unlock(w, two)
-		unlock(w, waits.has())
-	})
-}
-
 // Inspect says whose permits are out, also to a client that got some before another did.
 func TestInspectKnowsWhoHoldsPermits(t *testing.T) {
 	story(t, func(w *world) {

@@ -20,35 +20,21 @@ func setPermits(w *world, s *asynclock.Semaphore, n int) {
 }
 
 // A larger number serves waiters at once: those in the store's queue, and those of a client that had all
-// permits and so had nobody to ask. A client that is not notified finds out by a renewal.
+// permits and so had nobody to ask.
 func TestMorePermitsServeWaitersAtOnce(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		fault asynclocktest.EventFault
-		after time.Duration
-	}{
-		{"notified", nil, 0},
-		{"the notification is lost", asynclocktest.Drop, 5 * time.Second},
-	} {
-		scene(t, c.name, func(w *world) {
-			if c.fault != nil {
-				w.store.EveryEvent(asynclocktest.Kind(store.EventWake), c.fault)
-			}
-			one := w.client()
-			s := semaphore(w, one, 2)
-			held := takePermits(w, s, 2)
-			local := w.askBy(w.Context(), wants(s, 1), "key")
-			elsewhere := w.askBy(w.Context(), wants(semaphore(w, w.client(), 2), 1), "key")
-			setPermits(w, s, 4)
-			unlock(w, elsewhere.has())
-			w.pass(c.after)
-			unlock(w, local.has())
-			unlock(w, held)
-			setPermits(w, s, 0)
-			w.wait()
-			w.wantUnused()
-		})
-	}
+	story(t, func(w *world) {
+		s := semaphore(w, w.client(), 2)
+		held := takePermits(w, s, 2)
+		local := w.askBy(w.Context(), wants(s, 1), "key")
+		elsewhere := w.askBy(w.Context(), wants(semaphore(w, w.client(), 2), 1), "key")
+		setPermits(w, s, 4)
+		unlock(w, elsewhere.has())
+		unlock(w, local.has())
+		unlock(w, held)
+		setPermits(w, s, 0)
+		w.wait()
+		w.wantUnused()
+	})
 }
 
 // A smaller number takes nothing from anyone. But a client that has more permits than there are gives back
@@ -131,34 +117,6 @@ func churn(w *world, s *asynclock.Semaphore, callers int) (stop func()) {
 	}
 	w.pass(time.Second + time.Millisecond/2)
 	return func() { close(ended); w.pass(time.Second) }
-}
-
-// A message that grants permits does not say how many there are. If there are fewer soon after, the renewal
-// says as many as before the grant, because the notification of the larger number was lost.
-func TestFewerPermitsSoonAfterAGrantByMessage(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := semaphore(w, w.client(), 2), semaphore(w, w.client(), 2)
-		setPermits(w, ours, 2)
-		held := takePermits(w, theirs, 2)
-		stop := churn(w, ours, 5)
-		w.pass(6 * time.Second) // it waits
-		goOn := w.store.EveryEvent(asynclocktest.Kind(store.EventWake), asynclocktest.Drop)
-		setPermits(w, theirs, 4)
-		goOn()
-		if used := w.inspect("key").Used; used != 4 {
-			w.Errorf("permits that are out: got %d, want 4", used)
-		}
-		setPermits(w, theirs, 2)
-		w.pass(6 * time.Second)
-		if used := w.inspect("key").Used; used > 2 {
-			w.Errorf("permits that are out: got %d of 2", used)
-		}
-		unlock(w, held)
-		stop()
-		setPermits(w, ours, 0)
-		w.wait()
-		w.wantUnused()
-	})
 }
 
 // A TryAcquire passes nobody who waits, here or elsewhere, although a permit is free.

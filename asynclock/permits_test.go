@@ -9,7 +9,6 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
-	"github.com/asynclock/asynclock-go/store"
 )
 
 // The rules P1 to P10 of docs/design.md.
@@ -122,57 +121,6 @@ func TestPermitsPassInsideAClient(t *testing.T) {
 	})
 }
 
-// P3: once the client knows of a waiter elsewhere, permits pass on 128 times at most, or for 10 ms.
-func TestPermitsPassWithinBoundsIfAnotherWaits(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := semaphore(w, w.client(), 1), semaphore(w, w.client(), 1)
-		held := takePermits(w, ours, 1)
-		elsewhere := w.askBy(w.Context(), wants(theirs, 1), "key")
-		passed := 0
-		for ; passed < 300; passed++ {
-			next := w.askBy(w.Context(), wants(ours, 1), "key")
-			unlock(w, held)
-			w.wait()
-			l, ok := next.hasNow()
-			if !ok {
-				unlock(w, elsewhere.has())
-				held = next.has()
-				break
-			}
-			held = l
-		}
-		if passed != 128 {
-			w.Errorf("permits passed on: got %d times, want 128", passed)
-		}
-		unlock(w, held)
-	})
-}
-
-// P3: this client's own place in the queue is no other waiter. So permits pass on without bound also while
-// others have some.
-func TestPermitsPassWithoutBoundsBesideOthers(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := semaphore(w, w.client(), 2), semaphore(w, w.client(), 2)
-		beside := takePermits(w, theirs, 1)
-		held := takePermits(w, ours, 1)
-		waiting := []*pending{w.askBy(w.Context(), wants(ours, 1), "key")}
-		w.pass(2 * heartbeat) // it is queued in the store, and the holder was told
-		for range 300 {
-			waiting = append(waiting, w.askBy(w.Context(), wants(ours, 1), "key"))
-			unlock(w, held)
-			held = waiting[0].has()
-			waiting = waiting[1:]
-			time.Sleep(time.Millisecond)
-		}
-		w.wantCalls(asynclocktest.Release.Any, 0)
-		unlock(w, held)
-		unlock(w, waiting[0].has())
-		unlock(w, beside)
-		w.wait()
-		w.wantUnused()
-	})
-}
-
 // P4: what passes to nobody is given back at once, also while others of the same grant are in use.
 func TestAPartOfAGrantIsGivenBack(t *testing.T) {
 	story(t, func(w *world) {
@@ -250,29 +198,6 @@ func TestThePlaceStaysWhenTheFirstWaiterLeaves(t *testing.T) {
 			unlock(w, behind.has())
 		})
 	}
-}
-
-// P8: a grant for the waiter that has left may be too small for the next one. It is given back.
-func TestAGrantThatIsTooSmallIsGivenBack(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := semaphore(w, w.client(), 3), semaphore(w, w.client(), 3)
-		held := takePermits(w, theirs, 3)
-		ctx, giveUp := context.WithCancel(w.Context())
-		first := w.askBy(ctx, wants(ours, 1), "key")
-		next := w.askBy(w.Context(), wants(ours, 3), "key")
-		grants := new(asynclocktest.Mailbox)
-		w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(0), grants.Keep)
-		unlock(w, held)
-		w.store.Next(asynclocktest.Acquire.From(0), asynclocktest.Slow(time.Second, 0))
-		giveUp()
-		wantError(w, first.ended(), context.Canceled)
-		grants.Deliver(0)
-		l := next.get()
-		w.wantUsed(3)
-		unlock(w, l)
-		w.pass(2 * time.Second)
-		w.wantUnused()
-	})
 }
 
 // One of the leases of a client may end by itself only with all others of the same grant.

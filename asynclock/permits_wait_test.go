@@ -4,6 +4,7 @@ package asynclock_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -11,18 +12,6 @@ import (
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store"
 )
-
-// A request for more permits than are left fails, also if its client has all permits and asks nobody.
-func TestALocalWaiterForMorePermitsThanThereAre(t *testing.T) {
-	story(t, func(w *world) {
-		s := semaphore(w, w.client(), 3)
-		held := takePermits(w, s, 3)
-		large := w.askBy(w.Context(), wants(s, 3), "key")
-		setPermits(w, s, 2)
-		wantError(w, large.ended(), asynclock.ErrPermits)
-		unlock(w, held)
-	})
-}
 
 // An Unlock whose answer was lost is no loss, if the block of its permits has ended when it is repeated.
 func TestAnUnlockWhoseAnswerWasLostIsNoLoss(t *testing.T) {
@@ -61,31 +50,6 @@ func TestPermitsAreGivenOnIfTheNotificationIsLost(t *testing.T) {
 		}
 		unlock(w, l)
 		stop()
-	})
-}
-
-// A waiter of a client that has many permits costs a request, not a renewal of each of them.
-func TestAWaiterCostsNoRenewals(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := semaphore(w, w.client(), 40), semaphore(w, w.client(), 40)
-		for range 20 {
-			takePermits(w, ours, 1)
-		}
-		held := takePermits(w, theirs, 20)
-		w.wait()
-		before := w.calls(asynclocktest.Renew.Any)
-		for range 10 {
-			ctx, cancel := context.WithCancel(w.Context())
-			p := w.askBy(ctx, wants(ours, 1), "key")
-			p.waits()
-			cancel()
-			wantError(w, p.ended(), context.Canceled)
-			w.pass(time.Millisecond)
-		}
-		if n := w.calls(asynclocktest.Renew.Any) - before; n > 20 {
-			w.Errorf("renewals for ten waiters: got %d", n)
-		}
-		unlock(w, held)
 	})
 }
 
@@ -238,16 +202,6 @@ func TestPermitsPastTheirMaximumHold(t *testing.T) {
 // rest matches releases that keep a part.
 func rest(c asynclocktest.Call) bool { return c.Op == asynclocktest.Release && c.Release.Rest != nil }
 
-// renewalsSince returns the weights that renewals have said since a moment.
-func (w *world) renewalsSince(at time.Time) (weights []int32) {
-	for _, c := range w.store.Calls(asynclocktest.Renew.From(0)) {
-		if !c.At.Before(at) {
-			weights = append(weights, c.Renew.Share.Weight)
-		}
-	}
-	return weights
-}
-
 // A release of a part is repeated until it is answered.
 func TestAReleaseOfAPartIsRepeated(t *testing.T) {
 	story(t, func(w *world) {
@@ -262,25 +216,18 @@ func TestAReleaseOfAPartIsRepeated(t *testing.T) {
 	})
 }
 
-// Until the store has confirmed a smaller weight, renewals say the weight from before. A release that is
-// never confirmed leaves it to them.
-func TestRenewalsSayWhatTheStoreHasConfirmed(t *testing.T) {
+// A release of a part that is never confirmed says so. The renewals give the part back.
+func TestAReleaseOfAPartThatIsNotConfirmed(t *testing.T) {
 	story(t, func(w *world) {
-		leases := oneGrant(w, semaphore(w, w.client(), 3), semaphore(w, w.client(), 3))
+		log := new(notebook)
+		leases := oneGrant(w, semaphore(w, w.client(log.option(slog.LevelWarn)), 3), semaphore(w, w.client(), 3))
 		stop := w.store.Every(rest, asynclocktest.Refuse)
-		start := time.Now()
-		answer := leases[0].UnlockChan(w.Context())
-		w.pass(ttl)
-		for _, weight := range w.renewalsSince(start) {
-			if weight != 3 {
-				w.Errorf("the weight in a renewal: got %d, want 3", weight)
-			}
-		}
-		wantError(w, <-answer, asynclock.ErrUnreachable)
+		wantError(w, leases[0].Unlock(w.Context()), asynclock.ErrUnreachable)
 		w.wantUsed(3)
-		stop()
-		w.pass(ttl)
+		w.pass(3 * ttl)
+		log.wantLine(w, "level=WARN", "release", "never confirmed", "unreachable")
 		w.wantUsed(2)
+		stop()
 		unlock(w, leases[1])
 		unlock(w, leases[2])
 		w.wait()
@@ -302,21 +249,6 @@ func TestAReleaseOfAPartFindsALoss(t *testing.T) {
 		wantError(w, leases[1].Err(), asynclock.ErrExpired)
 		wantError(w, leases[2].Unlock(w.Context()), asynclock.ErrExpired)
 		w.wait()
-		w.wantUnused()
-	})
-}
-
-// A release of a part may come after that of the rest. Then it finds nothing, and nothing was lost.
-func TestAReleaseOfAPartThatComesLast(t *testing.T) {
-	story(t, func(w *world) {
-		leases := oneGrant(w, semaphore(w, w.client(), 3), semaphore(w, w.client(), 3))
-		w.store.Next(rest, asynclocktest.Slow(100*time.Millisecond, 0), asynclocktest.Slow(200*time.Millisecond, 0))
-		first, second := leases[0].UnlockChan(w.Context()), leases[1].UnlockChan(w.Context())
-		w.wait()
-		unlock(w, leases[2])
-		w.wantUnused()
-		wantError(w, <-first, nil)
-		wantError(w, <-second, nil)
 		w.wantUnused()
 	})
 }

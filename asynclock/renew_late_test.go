@@ -14,7 +14,6 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
-	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
@@ -90,22 +89,6 @@ func TestLateAnswerAfterTheTrustDeadlineRevivesNothing(t *testing.T) {
 	})
 }
 
-// The last answer need not be that of the last request.
-func TestLateAnswerShortensNothing(t *testing.T) {
-	story(t, func(w *world) {
-		l := lock(w, w.client(), "key")
-		w.store.Next(asynclocktest.Renew.On("key"), asynclocktest.Slow(0, ttl/5))
-		w.pass(ttl/3 + ttl/5)
-		renewals := w.store.Calls(asynclocktest.Renew.On("key"))
-		if len(renewals) != 2 {
-			w.Fatalf("sent %d renewals, want 2: the late one, and one that was answered at once", len(renewals))
-		}
-		wantTime(w, "trust deadline", l.Deadline(), renewals[1].At.Add(trusted(ttl)))
-		w.pass(time.Until(renewals[1].At) + ttl/3 - ttl/15 - time.Nanosecond)
-		w.wantCalls(asynclocktest.Renew.On("key"), 2)
-	})
-}
-
 func TestLateAnswerThatTheKeyIsLostEndsTheLease(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
@@ -117,50 +100,6 @@ func TestLateAnswerThatTheKeyIsLostEndsTheLease(t *testing.T) {
 		}
 		w.pass(ttl/3 + 2*time.Second)
 		wantError(w, l.Err(), asynclock.ErrExpired)
-	})
-}
-
-// A release says whether all renewals were answered, however late.
-func TestReleaseAfterALateAnswerIsClean(t *testing.T) {
-	for _, c := range []struct {
-		after time.Duration
-		clean bool
-	}{{ttl/3 + ttl/10, false}, {ttl/3 + ttl/5 + time.Second, true}} {
-		scene(t, c.after.String(), func(w *world) {
-			l := lock(w, w.client(), "key")
-			w.store.Next(asynclocktest.Renew.On("key"), asynclocktest.Slow(0, ttl/5))
-			w.pass(c.after)
-			unlock(w, l)
-			if got := w.store.Calls(asynclocktest.Release.On("key"))[0].Release.Clean; got != c.clean {
-				w.Errorf("the release was clean: got %v, want %v", got, c.clean)
-			}
-		})
-	}
-}
-
-// A late answer knows less of waiters elsewhere than a later renewal does.
-func TestLateAnswerHidesNoWaiter(t *testing.T) {
-	story(t, func(w *world) {
-		holder, c, other := w.client(), w.client(), w.client()
-		held := lock(w, holder, "key")
-		p, q := w.ask(w.Context(), c, "key"), w.ask(w.Context(), c, "key")
-		w.pass(2 * heartbeat) // a request has asked to be notified of waiters
-		w.store.EveryEvent(asynclocktest.Kind(store.EventQueued), asynclocktest.Drop)
-		w.store.Next(asynclocktest.Renew.From(1), asynclocktest.Slow(0, 1500*time.Millisecond))
-		unlock(w, held)
-		l := p.has()
-		for w.calls(asynclocktest.Renew.From(1)) < 1 {
-			w.pass(time.Millisecond)
-		}
-		r := w.ask(w.Context(), other, "key")
-		for w.calls(asynclocktest.Renew.From(1)) < 2 {
-			w.pass(time.Millisecond)
-		}
-		w.pass(1500 * time.Millisecond)
-		unlock(w, l)
-		q.waits()
-		unlock(w, r.has())
-		unlock(w, q.get())
 	})
 }
 

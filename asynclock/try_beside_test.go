@@ -20,48 +20,6 @@ func (w *world) try(ctx context.Context, c *asynclock.Client) *pending {
 	return begin(w, func() (*asynclock.Lease, error) { return c.TryLock(ctx, "key") })
 }
 
-func TestTryLockBesideARequestThatIsRefused(t *testing.T) {
-	held := func(w *world) *asynclock.Lease {
-		return lock(w, w.client(), "key", asynclock.WithDescription("the holder"))
-	}
-	scene(t, "told to wait", func(w *world) {
-		l, c := held(w), w.client()
-		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, callTimeout/2))
-		w.ask(w.Context(), c, "key")
-		second, third := w.try(w.Context(), c), w.try(w.Context(), c)
-		w.pass(callTimeout / 2)
-		for _, p := range []*pending{second, third} {
-			wantHeld(w, p.ended(), asynclock.HeldError{
-				Key: "key", Holder: "the holder", Token: l.Token(), Remaining: ttl - callTimeout/2, Waiters: 1,
-			})
-		}
-		var a, b *asynclock.HeldError
-		if errors.As(second.err, &a) && errors.As(third.err, &b) && a == b {
-			w.Error("two callers share an error that they may change")
-		}
-	})
-	scene(t, "a TryLock", func(w *world) {
-		l, c := held(w), w.client()
-		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, callTimeout/2))
-		first, second := w.try(w.Context(), c), w.try(w.Context(), c)
-		w.pass(callTimeout / 2)
-		for _, p := range []*pending{first, second} {
-			wantHeld(w, p.ended(), asynclock.HeldError{Key: "key", Holder: "the holder", Token: l.Token(), Remaining: ttl})
-		}
-	})
-	scene(t, "the queue is full", func(w *world) {
-		held(w)
-		w.ask(w.Context(), w.client(), "key")
-		c := w.client()
-		w.store.Next(asynclocktest.Acquire.From(2), asynclocktest.Slow(0, callTimeout/2))
-		first := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(1))
-		second := w.try(w.Context(), c)
-		w.pass(callTimeout / 2)
-		wantError(w, first.ended(), asynclock.ErrQueueFull)
-		wantError(w, second.ended(), asynclock.ErrHeld)
-	})
-}
-
 // That the first caller's context ends says nothing of the key: the TryLock
 // goes on by itself.
 func TestTryLockBesideARequestWhoseCallerLeaves(t *testing.T) {
@@ -173,34 +131,6 @@ func TestFutureThatDoesNotWaitBesideARequest(t *testing.T) {
 		second := future(w, c)
 		abandon(c)
 		wantError(w, errOf((<-second).Lease()), asynclock.ErrClosed)
-	})
-}
-
-// A TryLock that the answer to a TryAcquire refuses learns of no permits.
-func TestTryLockBesideATryAcquireIsToldOfNoPermits(t *testing.T) {
-	story(t, func(w *world) {
-		there, here := w.client(), w.client()
-		l, err := semaphore(w, there, 2).Acquire(w.Context(), 2)
-		if err != nil {
-			w.Fatal(err)
-		}
-		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, time.Second/4))
-		refused := make(chan error, 1)
-		go func() { // ends with the answer
-			_, err := semaphore(w, here, 2).TryAcquire(w.Context(), 1)
-			refused <- err
-		}()
-		w.wait()
-		_, err = here.TryLock(w.Context(), "key")
-		var held *asynclock.HeldError
-		if !errors.As(err, &held) || held.Used != 0 || held.Limit != 0 {
-			w.Errorf("TryLock: got %v of %+v, want ErrHeld without permits", err, held)
-		}
-		if err := <-refused; !errors.As(err, &held) || held.Used != 2 || held.Limit != 2 {
-			w.Errorf("TryAcquire: got %v of %+v, want ErrHeld with 2 of 2 permits", err, held)
-		}
-		unlock(w, l)
-		w.wantUnused()
 	})
 }
 

@@ -82,6 +82,20 @@ func TestRenewal(t *testing.T) {
 			step{due + 1060*ms, alarm, "renew o1 token=10; alarm 13.345s"},
 			step{due + 2*time.Second, renewed(1, store.RenewReply{}), "alarm 18.345s"},
 		), "holding 10 until 18.345s"},
+		{"one that is late moves the next one back to no earlier time", held(
+			step{due, alarm, "..."},
+			step{due + time.Second, late(1), "alarm ~50ms; DEBUG renewal failed"},
+			step{due + 1060*ms, alarm, "renew o1 token=10; alarm 13.345s"},
+			step{due + 1060*ms, renewed(2, store.RenewReply{}), "alarm 11s"},
+			step{due + 2*time.Second, renewed(1, store.RenewReply{}), ""},
+		), "holding 10 until 19.405s"},
+		{"the time for one doubles with each failure", held(
+			step{due, alarm, "..."},
+			step{due, patient(1), "may take 1s"},
+			step{due, renewed(1, errRefused), "..."},
+			step{due + 60*ms, alarm, "..."},
+			step{due + 60*ms, patient(2), "may take 2s"},
+		), "holding 10 until 13.345s"},
 		{"one that is late and fails was counted", held(
 			step{due, alarm, "renew o1 token=10; alarm 13.345s"},
 			step{due + time.Second, late(1), "alarm ~50ms; DEBUG renewal failed"},
@@ -158,6 +172,12 @@ func TestUnlock(t *testing.T) {
 			step{5 * time.Second, alarm, "..."},
 			step{5 * time.Second, renewed(1, errRefused), "..."},
 			step{5 * time.Second, unlock("a"), "release o1 token=10 clean; " + unlocked},
+		), "idle"},
+		{"a renewal that was answered late", held(
+			step{5 * time.Second, alarm, "..."},
+			step{6 * time.Second, late(1), "..."},
+			step{7 * time.Second, renewed(1, store.RenewReply{}), "..."},
+			step{7 * time.Second, unlock("a"), "release o1 token=10 clean; " + unlocked},
 		), "idle"},
 		{"a request that had no answer", []step{
 			{0, arrive("a"), "acquire o1"},
@@ -251,6 +271,10 @@ func TestHold(t *testing.T) {
 			{3 * time.Second, look("a"), "..."},
 			{4 * time.Second, unlock("a"), "release o1 token=10 back=9s clean; " + unlocked},
 		}, "idle"},
+		{"a part of several keys is given back early", heldWith([]with{minHold(10 * time.Second)},
+			step{time.Second, disown("a"), ""},
+			step{time.Second, unlock("a"), "release o1 token=10 clean; " + unlocked},
+		), "idle"},
 		{"nobody has received", []step{
 			{0, arrive("a", future, minHold(10*time.Second)), "..."},
 			{0, answer(1, granted(10)), "..."},

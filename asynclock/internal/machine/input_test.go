@@ -4,6 +4,7 @@ package machine_test
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,6 +52,7 @@ func arrive(name string, changes ...with) input {
 	return func(w *world, st *machine.Step) []string {
 		c := w.caller(name, changes)
 		if err := w.key.Arrive(&c.waiter, st); err != nil {
+			c.waiter.Err = err
 			return []string{"refused: " + text(err)}
 		}
 		return nil
@@ -187,6 +189,34 @@ func join(name, other string, changes ...with) input {
 	}
 }
 
+// rested answers the release with that number, which keeps a part.
+func rested(number int, reply store.ReleaseReply) input {
+	return func(w *world, st *machine.Step) []string {
+		return []string{"told: " + text(w.key.Rested(w.releases[number-1], &reply, st))}
+	}
+}
+
+// disown makes the lease of a caller, a part of several keys, one that nobody has held.
+func disown(name string) input {
+	return func(w *world, _ *machine.Step) []string {
+		w.outside = true
+		w.callers[name].lease.Disown()
+		return nil
+	}
+}
+
+// told says what a caller that was refused has learnt of who has the key.
+func told(name string) input {
+	return func(w *world, _ *machine.Step) []string {
+		w.outside = true
+		var held *machine.HeldError
+		if !errors.As(w.callers[name].waiter.Err, &held) {
+			return []string{"nothing"}
+		}
+		return []string{fmt.Sprintf("%s, token %d, for %v, %d wait, %d of %d", held.Holder, held.Token, held.Remaining, held.Waiters, held.Used, held.Limit)}
+	}
+}
+
 // downgrade begins to turn a writer's lease into a reader's.
 func downgrade(name string) input {
 	return func(w *world, st *machine.Step) []string {
@@ -236,31 +266,19 @@ func givenUp(number int) input {
 	}
 }
 
-// granted is an answer that grants, from a store whose tokens rise by one.
-func granted(token int64) store.AcquireReply {
-	return store.AcquireReply{Status: store.Granted, Grant: store.Grant{Token: token}, WillNotify: true}
-}
-
-// waiting is an answer to a waiter that is not the first.
-func waiting(mark int64) store.AcquireReply {
-	return store.AcquireReply{Status: store.Waiting, Mark: mark, Rank: 1, Remaining: time.Minute, WillNotify: true}
-}
-
-// failed is no answer, or a refusal.
-func failed(err error) store.AcquireReply { return store.AcquireReply{Err: err} }
-
-// followed is granted by a store whose tokens rise with its clock.
-func followed(token int64) store.AcquireReply {
-	reply := granted(token)
-	reply.TokensFollowClock = true
-	return reply
-}
-
 // renewed answers a renewal.
 func renewed(number int, reply store.RenewReply) input {
 	return func(w *world, st *machine.Step) []string {
 		w.key.Renewed(w.renewals[number-1], reply, st)
 		return nil
+	}
+}
+
+// patient says how long a renewal may take.
+func patient(number int) input {
+	return func(w *world, _ *machine.Step) []string {
+		w.outside = true
+		return []string{fmt.Sprintf("may take %v", w.renewals[number-1].Timeout)}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -325,7 +326,13 @@ func (w *world) release(r *machine.Release) string {
 	}
 	said += option(q.Token != 0, " token=%d", q.Token) + option(q.HoldBack > 0, " back=%v", q.HoldBack) +
 		option(q.Uncertain, " uncertain") + option(q.Clean, " clean")
+	if q.Rest != nil {
+		said += fmt.Sprintf(" rest=%d", q.Rest.Weight)
+	}
 	if r.Requeue != nil {
+		if q.Requeue != r.Requeue.Request() {
+			w.Errorf("the request of the next attempt does not come with the release")
+		}
 		w.sends(r.Requeue.Request().Owner)
 		w.acquires = append(w.acquires, r.Requeue)
 		r.Requeue.Sent = w.now
@@ -339,7 +346,7 @@ func (w *world) renewal(r *machine.Renewal) string {
 	w.renewals = append(w.renewals, r)
 	q := &r.Request
 	return fmt.Sprintf("renew %s token=%d", q.Owner, q.Token) +
-		option(q.TTL != ttl, " ttl=%v", q.TTL) + option(q.NotifyQueued, " watch")
+		option(q.TTL != ttl, " ttl=%v", q.TTL) + option(q.NotifyQueued, " watch") + weight(q.Share)
 }
 
 // acquireText is a request without what all requests of these tests have in common.
@@ -347,10 +354,13 @@ func acquireText(a *machine.Acquire) string {
 	q := a.Request()
 	return q.Owner + option(!q.Wait, " try") + option(q.Ticket != 0, " ticket=%d", q.Ticket) +
 		option(q.NotifyQueued, " watch") + option(q.NotifyRequests, " requests") +
-		option(q.Extra > 0, " extra=%d", q.Extra) + option(q.QueueLimit == 0, " admitted") + option(q.TTL != ttl, " ttl=%v", q.TTL) +
+		weight(q.Share) + option(q.Extra > 0, " extra=%d", q.Extra) + option(q.QueueLimit == 0, " admitted") + option(q.TTL != ttl, " ttl=%v", q.TTL) +
 		option(q.GrantTTL != grantTTL, " grant=%v", q.GrantTTL) + option(q.WaiterTTL != grantTTL, " waiter=%v", q.WaiterTTL) +
 		option(a.Timeout != time.Second, " timeout=%v", a.Timeout)
 }
+
+// weight is how many permits a request is for, if that is more than one.
+func weight(share store.Share) string { return option(share.Weight > 1, " weight=%d", share.Weight) }
 
 func option(given bool, format string, args ...any) string {
 	if !given {

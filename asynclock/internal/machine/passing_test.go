@@ -161,7 +161,21 @@ func TestHandoffRenews(t *testing.T) {
 		step{101 * ms, unlock("b"), "c has 12; lease of b ends: unlocked"},
 		step{102 * ms, arrive("d"), ""},
 		step{102 * ms, unlock("c"), "d has 13; lease of c ends: unlocked; renew o1 token=13 watch; alarm 13.346s"},
-	), "holding 13 until 13.346s"}})
+	), "holding 13 until 13.346s"}, {"an answer that comes late hides nobody", held(
+		step{ms, arrive("b"), ""},
+		step{ms, unlock("a"), "b has 11; lease of a ends: unlocked; renew o1 token=11 watch; alarm 13.345s"},
+		step{time.Second, late(1), "..."},
+		step{1060 * ms, alarm, "renew o1 token=11 watch; alarm 13.345s"},
+		step{1060 * ms, renewed(2, store.RenewReply{Waiters: 1}), "..."},
+		step{1060 * ms, renewed(1, store.RenewReply{}), ""},
+		step{1080 * ms, arrive("c"), ""},
+		step{1080 * ms, unlock("b"), "release o1 token=11 clean requeue o2 admitted; lease of b ends: unlocked; alarm off"},
+	), "waiting as o2"}, {"others are announced twice", held(
+		step{ms, event(store.EventQueued), ""},
+		step{ms, arrive("b"), ""},
+		step{6 * ms, event(store.EventQueued), ""},
+		step{12 * ms, unlock("a"), "release o1 token=10 clean requeue o2 admitted; lease of a ends: unlocked; alarm off"},
+	), "waiting as o2"}})
 }
 
 // Retention: the client keeps the key after the last unlock, if nobody wants it elsewhere as far as it knows.

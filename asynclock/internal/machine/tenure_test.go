@@ -125,18 +125,18 @@ func TestFuturesOfTenures(t *testing.T) {
 			step{1001 * ms, unlock("d"), "lease of d ends: unlocked; a lies, 10; b has 10; alarm 13.345s"},
 		), "holding 10 until 13.345s"},
 		{"permits go to who comes", two(
-			step{time.Second, arrive("d", permits(2)), "a is idle; b is idle; d has 10; renew o1 token=10 watch; alarm 1.25s"},
+			step{time.Second, arrive("d", permits(2)), "a is idle; b is idle; d has 10; renew o1 token=10 watch weight=3; alarm 1.25s"},
 		), "holding 10 until 13.345s"},
 		{"permits go to who never waits", two(
-			step{time.Second, arrive("d", permits(1), try), "a is idle; d has 10; renew o1 token=10 watch; alarm 1.001s"},
+			step{time.Second, arrive("d", permits(1), try), "a is idle; d has 10; renew o1 token=10 watch weight=3; alarm 1.001s"},
 		), "holding 10 until 13.345s"},
 		{"permits are given back for others", two(
-			step{time.Second, event(store.EventQueued), "a is idle; b is idle; release o1 token=10; alarm 1.25s"},
+			step{time.Second, event(store.EventQueued), "a is idle; b is idle; release o1 token=10 rest=1; alarm 1.25s"},
 		), "holding 10 until 13.345s"},
 		{"permits lie until the last one is received", two(
-			step{time.Second, unlock("c"), "release o1 token=10; lease of c ends: unlocked"},
+			step{time.Second, unlock("c"), "release o1 token=10 rest=2; lease of c ends: unlocked"},
 			step{time.Second, look("a"), "a has 10"},
-			step{time.Second, unlock("a"), "release o1 token=10; lease of a ends: unlocked"},
+			step{time.Second, unlock("a"), "release o1 token=10 rest=1; lease of a ends: unlocked"},
 			step{time.Second, leave("b"), "b fails: left; release o1 token=10; alarm off; dropped"},
 		), "idle"},
 		{"a permit goes on to a future for which the store is asked", []step{
@@ -219,7 +219,7 @@ func TestWhoHadNobodyToAsk(t *testing.T) {
 			{0, answer(1, all), "..."},
 			{0, arrive("b", permits(3)), ""},
 			{0, arrive("writer"), ""},
-			{time.Second, unlock("a"), "b has 10; lease of a ends: unlocked; acquire o2; renew o1 token=10 watch; alarm 13.345s"},
+			{time.Second, unlock("a"), "b has 10; lease of a ends: unlocked; acquire o2; renew o1 token=10 watch weight=3; alarm 13.345s"},
 		}, "holding 10 until 13.345s"},
 		{"the first of them has left", []step{
 			{0, several, ""},

@@ -39,9 +39,9 @@ func TestTries(t *testing.T) {
 			{ms, unlock("b"), "lease of b ends: unlocked; alarm 1s"},
 			{2 * ms, arrive("c", permits(3)), "..."},
 			{3 * ms, arrive("d", permits(2), try), ""},
-			{time.Second, leave("c"), "c fails: left; withdraw o2 uncertain; release o1 token=10; alarm 5s"},
+			{time.Second, leave("c"), "c fails: left; withdraw o2 uncertain; release o1 token=10 rest=1; alarm 5s"},
 			{time.Second, left, ""},
-			{time.Second, left, "acquire o3 try watch"},
+			{time.Second, left, "acquire o3 try watch weight=2"},
 		}, "holding 10 until 13.345s"},
 		{"of what its client retains on two terms", []step{
 			{0, several, ""},
@@ -62,8 +62,32 @@ func TestTries(t *testing.T) {
 			{0, arrive("b", permits(1)), ""},
 			{0, arrive("c", permits(1), func(c *caller) { c.terms.Limit = 5 }, try), "c fails: held by another"},
 		}, "holding 10 until 13.345s"},
+		{"one request is for all behind the first", []step{
+			{0, several, ""},
+			{0, arrive("a", permits(1), try), "acquire o1 try watch"},
+			{0, arrive("b", permits(1), try), ""},
+			{0, arrive("c", permits(1), try), ""},
+			{0, answer(1, of(10)), "a has 10; acquire o2 try watch extra=1; alarm 5s"},
+		}, "holding 10 until 13.345s"},
+		{"beside what its client has, it asks once", []step{
+			{0, several, ""},
+			{0, arrive("a", permits(1)), "..."},
+			{0, answer(1, of(10)), "..."},
+			{0, arrive("b", permits(1), future), "..."},
+			{0, answer(2, of(20)), "b lies, 20"},
+			{time.Second, arrive("c", permits(2), try), "release o2 token=20 requeue o3 try watch weight=2 extra=1 admitted"},
+			{time.Second, answer(3, store.AcquireReply{Status: store.Held, HolderNotified: true}), "c fails: held by another; acquire o4 watch requests"},
+			{time.Second, answer(4, of(30)), "..."},
+		}, "holding 10 until 14.345s"},
+		{"the store could not be asked again", []step{
+			{0, arrive("a"), "acquire o1"},
+			{0, answer(1, waiting(0)), "..."},
+			{2 * time.Second, alarm, "acquire o1; alarm off"},
+			{2 * time.Second, answer(2, failed(store.ErrOutcomeUnknown)), "..."},
+			{2 * time.Second, arrive("b", try), "refused: store unreachable: outcome unknown"},
+		}, "waiting as o1"},
 		{"one for less asks for itself", []step{
-			{0, arrive("a", permits(2), try), "acquire o1 try watch"},
+			{0, arrive("a", permits(2), try), "acquire o1 try watch weight=2"},
 			{0, arrive("b", permits(1), try), ""},
 			{0, arrive("c", permits(2), try), ""},
 			{0, answer(1, busy), "c fails: held by another; a fails: held by another; acquire o2 try watch"},
@@ -131,6 +155,50 @@ func TestTries(t *testing.T) {
 			{0, arrive("a", future), "acquire o1 watch requests"},
 			{0, arrive("b", try), ""},
 			{0, answer(1, granted(10)), "a is idle; b has 10; alarm 250ms"},
+		}, "holding 10 until 13.345s"},
+	})
+}
+
+// A waiter that is refused learns who has the key, or its permits.
+func TestHeldError(t *testing.T) {
+	t.Parallel()
+	refusal := store.AcquireReply{Status: store.Held, Holder: "x", HolderToken: 7, Remaining: time.Minute, Waiters: 2, Used: 2, Limit: 3}
+	wait := refusal
+	wait.Status, wait.Waiters, wait.Rank = store.Waiting, 0, 1
+	checkRows(t, []row{
+		{"by the store", []step{
+			{0, arrive("a", permits(2), try), "..."},
+			{0, arrive("b", try), ""},
+			{0, answer(1, refusal), "..."},
+			{0, told("a"), "x, token 7, for 1m0s, 2 wait, 2 of 3"},
+			{0, told("b"), "x, token 7, for 1m0s, 2 wait, 0 of 0"},
+		}, "idle"},
+		{"by the answer to another", []step{
+			{0, arrive("a"), "..."},
+			{0, arrive("b", try), "..."},
+			{0, answer(1, wait), "b fails: held by another; alarm ~1.5s"},
+			{0, told("b"), "x, token 7, for 1m0s, 2 wait, 0 of 0"},
+			{time.Second, arrive("c", try), "refused: held by another"},
+			{time.Second, told("c"), "x, token 7, for 59s, 2 wait, 0 of 0"},
+		}, "waiting as o1"},
+		{"by the answer to another, of permits", []step{
+			{0, arrive("a", permits(2)), "..."},
+			{0, answer(1, wait), "..."},
+			{0, arrive("b", permits(2), try), "..."},
+			{0, told("b"), "x, token 7, for 1m0s, 2 wait, 2 of 3"},
+		}, "waiting as o1"},
+		{"by a lease of this client", heldWith([]with{holder("y")},
+			step{time.Second, arrive("b", try), "..."},
+			step{time.Second, told("b"), "y, token 10, for 12.345s, 0 wait, 0 of 0"},
+		), "holding 10 until 13.345s"},
+		{"by permits of this client, of which the newest are named", []step{
+			{0, several, ""},
+			{0, arrive("a", permits(1), holder("y")), "..."},
+			{0, answer(1, block(10, 1)), "..."},
+			{0, arrive("b", permits(2), holder("y")), "..."},
+			{time.Second, answer(2, block(20, 2)), "..."},
+			{time.Second, arrive("c", permits(1), try, holder("y")), "refused: held by another"},
+			{time.Second, told("c"), "y, token 20, for 12.345s, 0 wait, 3 of 3"},
 		}, "holding 10 until 13.345s"},
 	})
 }
