@@ -126,6 +126,11 @@ var shareFaults = []fault{
 		return reply
 	}},
 	{breaks: "a large request that leaves stays in the queue", caught: "a large request for permits that leaves lets the others in", release: staying(store.Permits)},
+	{breaks: "a waiter gets as many permits as it wanted first", caught: "a request for more permits than before keeps its place", acquire: ofMode(store.Permits, func(r *acquireRequest) {
+		if r.Ticket != 0 {
+			r.Share.Weight = 1
+		}
+	})},
 	{breaks: "more permits are granted whoever waits", caught: "more permits than needed are granted if nobody waits", acquire: request(func(r *acquireRequest) {
 		if r.Extra == 1 {
 			r.Share.Weight++

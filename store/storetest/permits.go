@@ -13,6 +13,7 @@ var permitCases = []testCase{
 	{"a reply to who gets no permits says how many are out", permits, permitsInReplies},
 	{"a large request for permits is not passed by smaller ones", permits, largeBlocksSmall},
 	{"a large request for permits that leaves lets the others in", permits, largeLeaves},
+	{"a request for more permits than before keeps its place", permits, moreInPlace},
 	{"more permits than needed are granted if nobody waits", permits, extraPermits},
 	{"permits can be given back in parts", permits, permitsInParts},
 	{"a part that is said again or late raises nothing", permits, partsOutOfOrder},
@@ -116,6 +117,22 @@ func largeLeaves(w *world) {
 	b.release(store.ReleaseRequest{Key: w.key, Owner: large.req.Owner})
 	small.granted()
 	w.wantUsed(a, 3, 3)
+}
+
+func moreInPlace(w *world) {
+	a, b, c := w.join(), w.join(), w.join()
+	all := a.hold(w.permits(3, 3))
+	first, second := b.wait(w.permits(1, 3)), c.wait(w.permits(2, 3))
+	first.req.Share.Weight = 2
+	first.heartbeat()
+	all.release()
+	h := first.granted()
+	if h.Weight != 2 {
+		w.Errorf("Weight: got %d, want 2, as in the last request", h.Weight)
+	}
+	w.wantUsed(a, 2, 3)
+	h.release()
+	second.granted()
 }
 
 func extraPermits(w *world) {
