@@ -225,11 +225,11 @@ func (r *releaseCall) unconfirmed(err error) error {
 	if r.client.background.Err() != nil {
 		err = failure.Join(ErrOutcomeUnknown, ErrClosed)
 	}
-	left := "release was never confirmed; the key is free when its TTL has passed"
+	said := "release was never confirmed; the key is free when its TTL has passed"
 	if r.core.Request().Rest != nil {
-		left = "release of permits was never confirmed; the next renewal gives them back"
+		said = "release of permits was never confirmed; the next renewal gives them back"
 	}
-	r.client.log.Add(slog.LevelWarn, left,
+	r.client.log.Add(slog.LevelWarn, said,
 		slog.String("key", r.core.Request().Key), slog.Any("error", err))
 	return err
 }
