@@ -130,8 +130,6 @@ func WithMinHold(d time.Duration) LockOption {
 //     without retention. Lock takes its turn.
 //   - Each TryLock that is refused a key held by a client that retains costs the server a message.
 //     Wait with Lock or LockChan instead of polling.
-//   - While a key is given back, which takes a round trip, a TryLock of the same client may fail
-//     with [ErrHeld] although nobody holds the key.
 //   - If the notification of another client's ForceUnlock is lost, this client continues to take
 //     the key until a renewal finds out, within a third of the TTL. Its leases are trusted
 //     meanwhile, and only the tokens tell the two holders apart. Unlock, and so [Client.WithLock],

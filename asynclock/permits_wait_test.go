@@ -225,7 +225,7 @@ func TestAReleaseOfAPartThatIsNotConfirmed(t *testing.T) {
 		wantError(w, leases[0].Unlock(w.Context()), asynclock.ErrUnreachable)
 		w.wantUsed(3)
 		w.pass(3 * ttl)
-		log.wantLine(w, "level=WARN", "release", "never confirmed", "unreachable")
+		log.wantLine(w, "level=WARN", "release of permits", "never confirmed", "unreachable")
 		w.wantUsed(2)
 		stop()
 		unlock(w, leases[1])

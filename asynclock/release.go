@@ -227,7 +227,7 @@ func (r *releaseCall) unconfirmed(err error) error {
 	}
 	said := "release was never confirmed; the key is free when its TTL has passed"
 	if r.core.Request().Rest != nil {
-		said = "release of permits was never confirmed; the next renewal gives them back"
+		said = "release of permits was never confirmed; a renewal gives them back, or the end of the TTL"
 	}
 	r.client.log.Add(slog.LevelWarn, said,
 		slog.String("key", r.core.Request().Key), slog.Any("error", err))

@@ -47,6 +47,21 @@ func TestTryLockBesideARequestWhoseCallerLeaves(t *testing.T) {
 	}
 }
 
+// T4: what a client is giving back by itself is in the way of no TryLock of that client.
+func TestTryLockOfAKeyThatItsClientGivesBack(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client(asynclock.WithRetention(time.Second))
+		unlock(w, lock(w, c, "key"))
+		w.store.Next(asynclocktest.Release.Any, asynclocktest.Slow(callTimeout/4, 0))
+		w.pass(time.Second + time.Millisecond) // nobody in the client uses the key any more
+		l, err := c.TryLock(w.Context(), "key")
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, l)
+	})
+}
+
 // Others may wait behind the one that leaves. Then the TryLock waits for the
 // answer to their request.
 func TestTryLockBesideARequestThatTheNextWaiterContinues(t *testing.T) {

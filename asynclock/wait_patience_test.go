@@ -5,6 +5,7 @@ package asynclock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -135,6 +136,23 @@ func TestWaiterInTheQueueFindsSoonThatAStoreIsBack(t *testing.T) {
 		p.waits()
 		unlock(w, held)
 		p.get()
+	})
+}
+
+// However many keys a client waits for, it does not flood a store that refuses.
+func TestManyWaitersDoNotFloodAStoreThatRefuses(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client(asynclock.WithTTL(time.Hour))
+		w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Refuse)
+		for i := range 400 {
+			c.LockChan(w.Context(), fmt.Sprint("key ", i))
+		}
+		w.pass(6 * time.Second)
+		before := w.calls(asynclocktest.Acquire.Any)
+		w.pass(3 * time.Second)
+		if got := (w.calls(asynclocktest.Acquire.Any) - before) / 3; got > 600 { // with jitter; a heartbeat is 3 s
+			w.Errorf("got %d requests a second, want at most 600", got)
+		}
 	})
 }
 

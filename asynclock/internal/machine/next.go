@@ -22,7 +22,7 @@ type Release struct {
 	Trusted watchdog.Instant // the trust deadline of the lease; the unlock was before it
 
 	Withdrawal bool // no caller waits for it, and it matters only as long as the client has a session
-	Leaves     bool // who never waits does not ask before the first answer: T4
+	Leaves     bool // who never waits does not ask before the first answer: T4. Machines count these
 	Unheld     bool // nobody has what is given back
 
 	forced bool  // a message said that the key was taken, and the store has not denied it yet
@@ -84,8 +84,8 @@ func (s *stake) release(keep time.Duration, st *Step) *Release {
 	k := s.key
 	first := k.waiters.first
 	switch may := first != nil && k.mayContend(first); {
-	case may && first.Try && (!k.TriesRequeue || k.Retained()), st.leaves && k.isHeldUp(): // T4
-		k.leaves(r, st)
+	case k.isHeldUp(), may && first.Try && (!k.TriesRequeue || k.free(first, st.Now) != nil): // T4
+		k.leaves(r)
 	case may:
 		alone := k.isUnused()
 		r.Requeue = k.unused().contend(nil, st.Now)

@@ -175,8 +175,8 @@ func (s *stake) giveUpFree(st *Step) *Release {
 		h.block.kept -= free
 	}
 	r := s.rest()
-	if s.key.contender() == nil {
-		s.key.leaves(r, st) // a try asks once the store has them: T4
+	if s.key.contender() == nil && !s.key.isHeldUp() {
+		s.key.leaves(r) // a try asks once the store has them, and does not wait for those of later steps: T4
 	}
 	return r
 }

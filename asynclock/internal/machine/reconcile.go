@@ -2,6 +2,8 @@
 
 package machine
 
+import "github.com/asynclock/asynclock-go/watchdog"
+
 // reconcile ends each step. An input only changes the state. Here is decided, from the state alone, what follows for
 // those who wait and for the key. To reconcile once more at the same time changes nothing.
 func (k *Key) reconcile(st *Step) {
@@ -21,8 +23,8 @@ func (k *Key) follow(st *Step) {
 	if k.waiters.first != nil {
 		k.serve(st)
 	}
-	k.leaves(st.given, st)
 	st.given, st.trouble = nil, nil
+	k.leaveAll(st)
 }
 
 // serve lets readers join a tenure that is open. For others a stake contends, if none does and one may.
@@ -32,7 +34,7 @@ func (k *Key) serve(st *Step) {
 		return
 	}
 	if !k.rides() {
-		k.leaves(st.given, st)
+		k.leaves(st.given)
 		st.given = nil
 	}
 	k.refuseLate(st)
@@ -125,15 +127,20 @@ func (s *stake) retake(st *Step) {
 	}
 }
 
-// takeUp returns the stake that nobody has, and that w is to get, the first waiter, or that stands in its way, or nil.
-// It takes back what lies. A reader joins a tenure that is open instead.
-func (k *Key) takeUp(w *Waiter, st *Step) (found *stake) {
+// takeUp returns what is free for w, the first waiter, or nil. It takes back what lies. A reader joins a tenure that is
+// open instead.
+func (k *Key) takeUp(w *Waiter, st *Step) *stake {
 	if k.open(w, st.Now) != nil {
 		return nil
 	}
 	k.recallFor(w, st)
+	return k.free(w, st.Now)
+}
+
+// free returns the stake that nobody has, and that w is to get, or that stands in its way, or nil.
+func (k *Key) free(w *Waiter, now watchdog.Instant) (found *stake) {
 	for s := &k.stakes; s != nil; s = s.next {
-		free := s.isRetained() || s.holding != nil && s.isBlock() && s.spare(st.Now) > 0
+		free := s.isRetained() || s.holding != nil && s.isBlock() && s.spare(now) > 0
 		if free && (found == nil || *s.terms == *w.Terms) {
 			found = s
 		}

@@ -30,7 +30,6 @@ type Step struct {
 	release  *Release // that the caller of Unlock sends
 	given    *Release // the withdrawal of an attempt that was given up, until it is decided what it brings
 	trouble  *trouble // and its failures, which the next attempt goes on counting
-	leaves   bool     // who never waits waits for an answer to a release of this step
 	decided  list[Waiter, *Waiter]
 	ended    list[Lease, *Lease]
 }

@@ -10,7 +10,7 @@ import (
 
 // withdraw ends, in the background, everything that an owner has in the store.
 func (k *Key) withdraw(request store.ReleaseRequest, ttl time.Duration, st *Step) {
-	k.leaves(k.withdrawal(request, ttl, st), st)
+	k.leaves(k.withdrawal(request, ttl, st))
 }
 
 // withdrawal is withdraw for a release that may take the next request with it.
@@ -26,7 +26,7 @@ func (k *Key) withdrawal(request store.ReleaseRequest, ttl time.Duration, st *St
 // abandon ends the attempt and leaves the store's queue, in the background. It also gives back a key
 // that the store has granted.
 func (s *stake) abandon(failures *trouble, st *Step) {
-	s.key.leaves(st.given, st)
+	s.key.leaves(st.given)
 	st.given, st.trouble = nil, failures
 	if s.attempt.mayBeThere() {
 		st.given = s.key.withdrawal(store.ReleaseRequest{
@@ -36,21 +36,29 @@ func (s *stake) abandon(failures *trouble, st *Step) {
 	s.forgetOwner()
 }
 
-// isHeldUp reports whether the first waiter never waits, and does not ask before the store has answered a withdrawal:
-// T4.
+// isHeldUp reports whether the first waiter never waits, and does not ask before the store has answered what this client
+// has given back: T4.
 func (k *Key) isHeldUp() bool {
 	first := k.waiters.first
 	return first != nil && first.Try && k.leaving > 0
 }
 
 // leaves holds up who never waits until the first answer to r, which may be nil: T4.
-func (k *Key) leaves(r *Release, st *Step) {
+func (k *Key) leaves(r *Release) {
 	if r == nil {
 		return
 	}
 	r.Leaves = true
 	k.host.Leaves()
-	if st.leaves = st.leaves || !k.isHeldUp(); st.leaves { // a try does not wait for those of later steps
-		k.leaving++
+	k.leaving++
+}
+
+// leaveAll does so for what this client gives back by itself in this step. Parts of a block that goes on have been
+// decided on.
+func (k *Key) leaveAll(st *Step) {
+	for r := st.releases.first; r != nil; r = r.next {
+		if !r.Leaves && r.Requeue == nil && r.Batch[0].Rest == nil {
+			k.leaves(r)
+		}
 	}
 }
