@@ -111,7 +111,7 @@ do
     common = last and last + 0 == known -- the counter knows the last token
   end
 
-  -- Now it is certain. The first write is one that a server out of memory allows. Then it allows the rest.
+  -- Now it is certain. A server out of memory allows the first write, and then the others, too.
   if common and size == 1 and not head then
     redis.call('DEL', KEYS[7], KEYS[8], KEYS[4])
     redis.call('SET', KEYS[1], string.format('%.0f', known), 'PX', -- the key is vacant

@@ -23,7 +23,7 @@ import (
 //   - the token of the lease, and its trust, in ticks;
 //   - what is sent: the kind of the request, its owner, its token, and whether it is uncertain, clean or
 //     queues again; of shares, the mode and the permits;
-//   - whether a tenure of readers admits others, how many permits a client keeps, and whether it passes them on.
+//   - whether a tenure of readers admits others, how many permits a client keeps, and whether they are stale.
 //
 // The models and the machine differ by design in these points:
 //
@@ -40,9 +40,10 @@ import (
 //   - The release of a lease that was lost may be uncertain in the machine although it is not in the model,
 //     because the lease remembers what was on its way at its beginning. That errs on the safe side.
 //   - Whether a release is clean counts only where lock.pml has servers that forget.
-//   - A tenure admits nobody in the machine as long as the store has not agreed to tell of waiters, and if the client was
-//     told of one before it knew of its grant. Permits pass less often, because that is bounded.
-//   - Until the store has answered that it has permits back, a renewal may say that the client has them.
+//   - A tenure admits nobody in the machine as long as the store has not agreed to tell of waiters. Permits pass less often
+//     there, because that is bounded.
+//   - No run that is kept has this: a client is told of a waiter before it knows of its grant, and admits nobody. Nor this:
+//     a renewal says that the client has permits, since the store has not answered yet that it has them back.
 //   - The release of a reader's lease that was lost says its fence, not its number.
 //   - If a downgrade has no answer when trust ends, the machine gives the key back at once.
 //   - In the model a lease on two permits may give one back. A client that does so is followed no further.

@@ -21,11 +21,10 @@ const (
 // for each of its leases: a reader that joined, or a permit beyond those that the first of them wanted.
 type sharing struct {
 	wants  with      // what the stake asks for
+	fence  int64     // before this step
 	beside []*caller // the leases of the tenure except the current one
 
 	watching   bool // the store tells the tenure's client who waits
-	warned     bool // it was told that before it knew that it holds
-	told       bool // the number of permits at the grant is known
 	downgraded bool // the downgrade was answered
 	gaveBack   bool // the key, since trust ended before the downgrade was answered
 }
@@ -47,7 +46,7 @@ func (c *replica) takeIn(l line) {
 	if _, _, held := c.key.Held(); held {
 		return // it is a confirmation
 	}
-	if c.told = l.does == "hears"; c.told {
+	if l.does == "hears" {
 		c.watching = c.watching || c.asked.Request().NotifyQueued
 	}
 	if l.state != "HOLD" || l.mode() != modelPermits {
@@ -87,26 +86,23 @@ func (c *replica) read(l line) {
 
 // learn tells the replica that another client waits.
 func (c *replica) learn() {
-	_, _, held := c.key.Held()
-	if c.warned = c.warned || !held; c.host.live == ownerOf(0) {
+	if c.host.live == ownerOf(0) {
 		c.step(notify(store.Event{Kind: store.EventQueued, Waiters: 1}))
 	}
 }
 
 // join lets another lease begin without the store: a reader's, or that of somebody who gets the permits of one that ends.
-// Permits pass less often here, because that is bounded.
 func (c *replica) join(l line) {
 	switch old := c.current; l.mode() {
 	case modelShared:
-		if c.admits() {
-			c.arriveBeside(0)
+		c.arriveBeside(0)
+		if another := c.beside[len(c.beside)-1]; another.waiter.Stage != machine.Claimed {
+			c.Errorf("%s joins, and has no lease", another.name)
 		}
 	case modelPermits:
-		if _, _, passes := c.key.Permits(c.now); passes {
-			c.arriveBeside(old.waiter.Weight)
-			c.current, c.beside = c.beside[len(c.beside)-1], c.beside[:len(c.beside)-1]
-			c.step(unlock(old.name))
-		}
+		c.arriveBeside(old.waiter.Weight)
+		c.current, c.beside = c.beside[len(c.beside)-1], c.beside[:len(c.beside)-1]
+		c.step(unlock(old.name))
 	}
 	if c.current.waiter.Stage != machine.Claimed {
 		c.Errorf("%s joins, and has no lease", c.current.name)
@@ -202,20 +198,18 @@ func (c *replica) compareRest(l line, before made) {
 	}
 }
 
-// compareShare compares what a renewal says that the client has. It may be more permits than those that it keeps, until
-// the store has answered that it has the others back.
-func (c *replica) compareShare(l line) {
-	if c.renews == nil || len(l.shares) == 0 {
+// compareShare compares the share that a request is for, or that a renewal says that the client has.
+func (c *replica) compareShare(l line, share store.Share) {
+	if len(l.shares) == 0 {
 		return
 	}
-	share := c.renews.Request.Share
-	if int(share.Mode)+1 != l.sent(3) || l.mode() == modelPermits && int(share.Weight) < l.sent(4) {
-		c.Errorf("renews %+v, want %v", share, l.sends)
+	if int(share.Mode)+1 != l.sent(3) || share.Mode == store.Permits && int(share.Weight) != l.sent(4) {
+		c.Errorf("sends %+v, want %v", share, l.sends)
 	}
 }
 
 // compareTenure compares whom a tenure admits, and how many permits there are. Somebody joins in the machine only if the
-// store tells of others, as has to be known.
+// store has agreed to tell of others. A block that is stale passes nothing on; otherwise that is bounded.
 func (c *replica) compareTenure(l line) {
 	if l.state != "HOLD" || l.trust == 0 {
 		return
@@ -224,14 +218,14 @@ func (c *replica) compareTenure(l line) {
 	switch l.mode() {
 	case modelShared:
 		c.run.seen[fmt.Sprintf("a tenure is closed: %t", closed)]++
-		if admits := c.admits(); admits != (!closed && c.watching && !c.warned) {
-			c.Errorf("admits readers: %t, but is closed: %t, is notified: %t, was told before: %t", admits, closed, c.watching, c.warned)
+		if admits := c.admits(); admits != (!closed && c.watching) {
+			c.Errorf("admits readers: %t, but is closed: %t, is notified: %t", admits, closed, c.watching)
 		}
 	case modelPermits:
 		c.run.seen[fmt.Sprintf("a block is stale: %t", stale)]++
-		kept, old, _ := c.key.Permits(c.now)
-		if int(kept) != l.shares[1] || c.told && old != stale {
-			c.Errorf("keeps %d permits, stale: %t, want %d, %t", kept, old, l.shares[1], stale)
+		kept, old, passes := c.key.Permits(c.now)
+		if int(kept) != l.shares[1] || old != stale || passes && stale {
+			c.Errorf("keeps %d permits, stale: %t, passes them on: %t, want %d, %t", kept, old, passes, l.shares[1], stale)
 		}
 	}
 }
@@ -242,6 +236,14 @@ func (l line) mode() int {
 		return -1
 	}
 	return l.shares[0]
+}
+
+// fence returns the token of a reader, and a number that means nothing of others.
+func (l line) fence() int64 {
+	if len(l.shares) < 3 {
+		return 0
+	}
+	return int64(l.shares[2])
 }
 
 // last returns the argument that is so far from the end, or 0 in a run of lock.pml. In shares.pml answers and messages end

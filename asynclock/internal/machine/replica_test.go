@@ -49,7 +49,7 @@ func (c *replica) replay(l line, text string) {
 		c.Fatalf("at tick %d, line %q: the machine was %s and is %s", c.run.ticks, text, before, c.state())
 	}
 	c.run.noteSeen(l, before, c.state())
-	c.trust = l.trust
+	c.trust, c.fence = l.trust, l.fence()
 	c.over = l.state == "DEAD" || l.state == "DONE"
 }
 
@@ -222,6 +222,9 @@ func (c *replica) compareSent(l line, before made) {
 		c.Errorf("makes %d releases, want one", len(releases))
 	case len(releases) == 1 && l.mode() == downgrading && l.trust == 0:
 		c.gaveBack = true // the model's client does so as its next step
+		if q := releases[0].Request(); q.Owner != ownerOf(l.gen) || q.Token != l.token || !q.Uncertain {
+			c.Errorf("releases %+v, want %s with token %d, uncertain", *q, ownerOf(l.gen), l.token)
+		}
 	case len(releases) > 0:
 		c.Errorf("releases %+v, want no release", *releases[0].Request())
 	}
@@ -229,15 +232,16 @@ func (c *replica) compareSent(l line, before made) {
 	case len(l.sends) == 0:
 	case l.sends[0] == "ACQUIRE":
 		if c.asked == nil || c.asked.Request().Owner != ownerOf(l.sent(1)) || !c.asked.Request().Wait {
-			c.Errorf("requests %+v, want to wait as %s", c.asked, ownerOf(l.sent(1)))
+			c.Fatalf("requests %+v, want to wait as %s", c.asked, ownerOf(l.sent(1)))
 		}
+		c.compareShare(l, c.asked.Request().Share)
 	case l.sends[0] == "REST":
 		c.compareRest(l, before)
 	case l.sends[0] == "RENEW":
 		if c.renews == nil || c.renews.Request.Owner != ownerOf(l.sent(1)) || c.renews.Request.Token != int64(l.sent(2)) {
-			c.Errorf("renews %+v, want %s with token %d", c.renews, ownerOf(l.sent(1)), l.sent(2))
+			c.Fatalf("renews %+v, want %s with token %d", c.renews, ownerOf(l.sent(1)), l.sent(2))
 		}
-		c.compareShare(l)
+		c.compareShare(l, c.renews.Request.Share)
 	}
 }
 
@@ -246,7 +250,7 @@ func (c *replica) compareRelease(l line, r *machine.Release) {
 	owner, token, uncertain := ownerOf(l.sent(1)), int64(l.sent(2)), l.sent(3) == 1
 	lost := l.does == "unlocks" && c.trust == 0
 	if lost && c.run.shares {
-		token = c.current.lease.Token // the fence; it is not larger
+		token = c.fence // it is not larger
 	}
 	if q.Owner != owner || q.Token != token || (r.Requeue != nil) != l.queuesAgain() {
 		c.Errorf("releases %+v, want %s with token %d, queues again: %t", *q, owner, token, l.queuesAgain())
@@ -302,8 +306,8 @@ func (c *replica) compareState(l line) {
 		trust = max(int((left+tick-1)/tick), 0)
 	}
 	wanted := l.token
-	if len(l.shares) > 0 {
-		wanted = int64(l.shares[2]) // readers have their fence
+	if l.mode() == modelShared {
+		wanted = l.fence()
 	}
 	same := false
 	switch {
@@ -318,13 +322,10 @@ func (c *replica) compareState(l line) {
 	default: // it is not compared any more
 		same = true
 	}
-	if l.mode() == downgrading && l.state == "HOLD" {
-		same = got != "idle" || l.trust == 0
+	if !same {
+		c.Fatalf("is %q with %d ticks of trust, want %s as %s, token %d, %d ticks", got, trust, l.state, ownerOf(l.gen), wanted, l.trust)
 	}
 	c.compareTenure(l)
-	if !same {
-		c.Errorf("is %q with %d ticks of trust, want %s as %s, token %d, %d ticks", got, trust, l.state, ownerOf(l.gen), wanted, l.trust)
-	}
 }
 
 // ownerOf returns the machine's name of the model's owner.
