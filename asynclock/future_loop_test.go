@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -21,6 +22,7 @@ import (
 // The loops that programs write around a select, each with a new future in each turn. Whether the key is free or
 // not: the loop has it within a turn of its release, and leaves it to others at once.
 func TestLoopsAroundASelect(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a future that is collected in the turn it came in costs a turn
 	type future func(ctx context.Context) <-chan asynclock.Result
 	for _, kind := range []string{"lock", "reader", "permit"} {
 		for _, tick := range []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second} {
@@ -41,7 +43,7 @@ func TestLoopsAroundASelect(t *testing.T) {
 						held.UnlockChan(w.Context())
 					})
 					l := loop(w, func() <-chan asynclock.Result { return next(ctx) }, tick, parks)
-					if late := time.Since(freed); late > tick+time.Millisecond {
+					if late := time.Since(freed); late > tick {
 						w.Errorf("the loop has the key %v after its release, want a turn at most", late)
 					}
 					unlock(w, l)

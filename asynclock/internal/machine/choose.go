@@ -39,8 +39,7 @@ func (s *stake) choose(tries int32, st *Step) (w *Waiter, lies bool) {
 			return w, false
 		}
 		k.futures.beginPatience(st.Now)
-		isNew := st.Now.Sub(w.Since) < firstLook // its caller may be about to receive
-		if (w.Try || isNew || n == 0 || k.waiters.first == nil || *k.waiters.first.Terms != *s.terms) && s.mayLie(st.Now) && !w.Caller.IsGone() {
+		if (w.Try || w.isNew(st.Now) || n == 0 || k.waiters.first == nil || *k.waiters.first.Terms != *s.terms) && s.mayLie(st.Now) && !w.Caller.IsGone() {
 			return w, true
 		}
 		if !w.Caller.TakeBack() {

@@ -212,6 +212,11 @@ func TestFuturesOrder(t *testing.T) {
 			step{ms - 1, arrive("b", future), "alarm 1ms"},
 			step{ms, alarm, "a is idle; b lies, 10; alarm 11ms"},
 		), "holding 10 until 13.345s"},
+		{"one that came before, and has the key only now, has none", []step{
+			{0, arrive("a", future), "..."},
+			{ms, answer(1, followed(10)), "a lies, 10; alarm 5s"},
+			{ms, arrive("b", future), "a is idle; b lies, 10; alarm 2ms"},
+		}, "holding 10 until 13.345s"},
 		{"one of the idle receives when the key passes on", three(
 			step{0, arrive("d"), ""},
 			step{ms, answer(1, followed(10)), "..."},

@@ -139,7 +139,7 @@ func (k *Key) recallFor(w *Waiter, st *Step) {
 		case !s.isLying():
 		case s.isShared() && s.terms.Mode == w.Terms.Mode && (s.isJoinable() || *w.Terms != *s.terms): // in nobody's way
 		case s.isShared() && w.Try && s.holding.lease.joined > s.holding.lease.lies: // it is refused anyway
-		case w.Future && !w.Try && st.Now.Sub(s.key.futures.lain) < firstLook: // who is to receive may be on its way
+		case w.Future && !w.Try && s.mayBeReceived(st.Now):
 		case st.Now >= s.holding.deadline: // its alarm is late
 		default:
 			s.recall(st)
@@ -148,6 +148,18 @@ func (k *Key) recallFor(w *Waiter, st *Step) {
 			}
 		}
 	}
+}
+
+// isNew reports whether w has come just now, so that its caller may be about to receive: F2.
+func (w *Waiter) isNew(now watchdog.Instant) bool { return now.Sub(w.Since) < firstLook }
+
+// mayBeReceived reports whether something lies with a future that has come just now. Of several, the last one counts.
+func (s *stake) mayBeReceived(now watchdog.Instant) bool {
+	l := s.holding.lease
+	if l.joiner != nil {
+		l = l.joiner
+	}
+	return l.lying != nil && l.lying.isNew(now)
 }
 
 // nextLook returns when something that lies is looked at.

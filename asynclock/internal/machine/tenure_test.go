@@ -52,6 +52,12 @@ func TestFuturesOfTenures(t *testing.T) {
 			{ms, answer(2, store.AcquireReply{Status: store.Waiting, WillNotify: true}), "..."},
 			{20 * ms, alarm, "a is idle; b lies, 10; withdraw o2; alarm 30ms"},
 		}, "holding 10 until 13.345s"},
+		{"of several permits that lie, the last one has a millisecond to be received", []step{
+			{0, arrive("a", future, permits(2)), "acquire o1 watch requests weight=2"},
+			{ms / 2, arrive("b", future, permits(1)), ""},
+			{ms, answer(1, of(3)), "a lies, 10; b lies, 10; alarm 5s"},
+			{ms + ms/4, arrive("c", future, permits(3)), "alarm 2ms"},
+		}, "holding 10 until 13.345s"},
 		{"readers give way to a writer elsewhere", []step{
 			{0, arrive("a", future, reader), "..."},
 			{0, arrive("b", future, reader), ""},
