@@ -97,7 +97,9 @@ func renewCountsWaiters(w *world) {
 		w.Errorf("Waiters: got %d, want 0", got)
 	}
 	b.wait(w.request())
-	if got := a.renew(r).Waiters; got != 1 {
+	var got int
+	w.catchUp(func() bool { got = a.renew(r).Waiters; return got == 1 })
+	if got != 1 {
 		w.Errorf("Waiters with one queued: got %d, want 1", got)
 	}
 	if got := a.acquire(h.req).Waiters; got != 1 {

@@ -188,3 +188,10 @@ func (w *world) wantStatus(what string, reply store.AcquireReply, want store.Acq
 		w.Errorf("%s: got status %d, want %d", what, reply.Status, want)
 	}
 }
+
+// catchUp asks until the answer is right. A server that has the session may lag behind the others; a store without
+// sessions is asked once.
+func (w *world) catchUp(isRight func() bool) {
+	for end := time.Now().Add(patience); !isRight() && w.sessions() && time.Now().Before(end); {
+	}
+}
