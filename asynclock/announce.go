@@ -29,14 +29,14 @@ func (l *Lease) Announce(ctx context.Context, data []byte, ttl time.Duration) er
 // announcesEnd makes sure that observers are told of the end of the holding. Leases that joined it have its token, too, so
 // it ends with the last of them.
 func (l *Lease) announcesEnd(session store.ObserveSession) {
-	first := leaseOf(l.core.First())
-	if first.own.leaseContext().announced.Swap(true) {
+	root := leaseOf(l.core.Root())
+	if root.own.leaseContext().announced.Swap(true) {
 		return
 	}
 	c := l.state.shard.client
 	core := l.leaseCore // not l: the client does not keep what its caller has
 	c.underWay.Add(1)   // Close waits for it
-	first.whenOver(func() {
+	root.whenOver(func() {
 		defer c.leaveOf(&c.underWay)
 		bounded := c.limits.bound(c.background, machine.CallTimeout(core.core.Terms.TTL), 0)
 		defer bounded.leave()

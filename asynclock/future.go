@@ -41,7 +41,7 @@ func (c *Client) future(w *waiter, key string, options []LockOption) <-chan Resu
 func (c *Client) lockInto(w *waiter, key string, options []LockOption) {
 	w.Future = true
 	key = c.spell(key)
-	settings, err := c.admit(w, key, options)
+	settings, err := c.accept(w, key, options)
 	if err != nil {
 		w.refuse(key, err)
 		return

@@ -25,9 +25,9 @@ func (s *keyState) NewOwner() string {
 // DropOwner makes later events for the owner reach nobody.
 func (s *keyState) DropOwner(owner string) { delete(s.shard.owners, owner) }
 
-// IsRoot forgets the context of the caller that the root of a tenure was made for. The tenure may last much
+// BeginsTenure forgets the context of the caller that the root of a tenure was made for. The tenure may last much
 // longer than that caller's lease, and would keep all values of its context.
-func (s *keyState) IsRoot(l *machine.Lease) { leaseOf(l).own.context = context.Background() }
+func (s *keyState) BeginsTenure(l *machine.Lease) { leaseOf(l).own.context = context.Background() }
 
 // NewRelease makes a release, for which Close waits.
 func (s *keyState) NewRelease() *machine.Release {

@@ -42,7 +42,7 @@ func (c *Client) lock(w *waiter, op, key string, options []LockOption) (*Lease, 
 func (c *Client) acquireLease(w *waiter, key string, options []LockOption) (*Lease, error) {
 	ctx := w.ctx // w's may end sooner
 	key = c.spell(key)
-	settings, err := c.admit(w, key, options)
+	settings, err := c.accept(w, key, options)
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +92,9 @@ func (w *waiter) leaseNow() *Lease {
 	return w.lease()
 }
 
-// admit checks a caller's arguments, and returns its settings. If the caller runs under a lease of the
-// same key, admit finds it.
-func (c *Client) admit(w *waiter, key string, options []LockOption) (*lockSettings, error) {
+// accept checks a caller's arguments, and returns its settings. If the caller runs under a lease of the
+// same key, accept finds it.
+func (c *Client) accept(w *waiter, key string, options []LockOption) (*lockSettings, error) {
 	if err := c.check(w.ctx); err != nil {
 		return nil, err
 	}

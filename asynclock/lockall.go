@@ -49,7 +49,7 @@ func (c *Client) TryLockAll(ctx context.Context, keys []string, options ...LockO
 
 // lockAll implements LockAll and TryLockAll.
 func (a *gatherer) lockAll(keys []string, options []LockOption) (*MultiLease, error) {
-	if err := a.admit(keys, options); err != nil {
+	if err := a.accept(keys, options); err != nil {
 		return nil, err
 	}
 	defer a.cancel()
@@ -60,9 +60,9 @@ func (a *gatherer) lockAll(keys []string, options []LockOption) (*MultiLease, er
 	return a.lease, nil
 }
 
-// admit checks a caller's arguments. It asks the caller's context all that has to be asked, because
+// accept checks a caller's arguments. It asks the caller's context all that has to be asked, because
 // the context may be the application's own type, which may panic. Nothing is held yet.
-func (a *gatherer) admit(keys []string, options []LockOption) (err error) {
+func (a *gatherer) accept(keys []string, options []LockOption) (err error) {
 	if err := a.client.check(a.ctx); err != nil {
 		return a.failed("", err)
 	}

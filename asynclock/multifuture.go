@@ -33,7 +33,7 @@ func (c *Client) LockAllChan(ctx context.Context, keys []string, options ...Lock
 		gatherer: gatherer{client: c, ctx: ctx, op: "lock all", future: true},
 		results:  make(chan MultiResult, 1), settled: make(chan struct{}),
 	}
-	if err := f.admit(keys, options); err != nil {
+	if err := f.accept(keys, options); err != nil {
 		f.answer(err)
 		f.results <- MultiResult{f}
 		return f.results

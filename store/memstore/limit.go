@@ -15,7 +15,7 @@ func (c *session) SetLimit(ctx context.Context, key string, limit int32) error {
 	}
 	return c.take(ctx, func(t *txn) {
 		k := t.find(key)
-		defer t.settle(k)
+		defer t.keep(k)
 		k.limit = limit
 		t.tellLimit(k)
 		t.serve(k, "")

@@ -40,7 +40,7 @@ type waiter struct {
 }
 
 // find returns the lock of key as it is now, without an expired holding and dead waiters. A key
-// without state gets an empty lock, which [txn.settle] stores if it is used.
+// without state gets an empty lock, which [txn.keep] stores if it is used.
 func (t *txn) find(key string) *lock {
 	k := t.locks[key]
 	if k == nil {
@@ -57,8 +57,8 @@ func (t *txn) expire(k *lock) {
 	})
 }
 
-// settle stores a lock that is in use and forgets any other.
-func (t *txn) settle(k *lock) {
+// keep stores a lock that is in use and forgets any other.
+func (t *txn) keep(k *lock) {
 	used := k.held() || len(k.queue) > 0 || k.limit > 0
 	switch {
 	case used && k.at < 0:
@@ -85,7 +85,7 @@ func (t *txn) sweep() {
 		}
 		k := t.swept[t.cursor]
 		t.expire(k)
-		t.settle(k)
+		t.keep(k)
 		if k.at >= 0 { // otherwise another lock has taken its place
 			t.cursor++
 		}

@@ -31,7 +31,7 @@ func (t *txn) notify(to *session, event store.Event) {
 
 func (t *txn) acquire(r store.AcquireRequest) store.AcquireReply {
 	k := t.find(r.Key)
-	defer t.settle(k)
+	defer t.keep(k)
 	return t.acquireFrom(k, r)
 }
 
@@ -204,7 +204,7 @@ func (t *txn) release(r store.ReleaseRequest) store.ReleaseReply {
 		return store.ReleaseReply{Err: err}
 	}
 	k := t.find(r.Key)
-	defer t.settle(k)
+	defer t.keep(k)
 	if r.Uncertain {
 		// This is also needed if the owner is found below. That entry may come from a repeated
 		// request, while the first one is still under way.
@@ -249,7 +249,7 @@ func (t *txn) withdraw(k *lock, owner string) {
 
 func (t *txn) force(key string, token int64) (held bool, err error) {
 	k := t.find(key)
-	defer t.settle(k)
+	defer t.keep(k)
 	switch {
 	case !k.held():
 		return false, nil

@@ -245,10 +245,10 @@ local function watches(flags)
   return flags == '' and '-' or flags
 end
 
--- admit gives owner a share, with a number of its own. Readers have a token in common, which
--- is the number of the first of them. Permits are more than needed if nobody else waits. admit
+-- allot gives owner a share, with a number of its own. Readers have a token in common, which
+-- is the number of the first of them. Permits are more than needed if nobody else waits. It
 -- returns the number, the fence and the weight.
-local function admit(owner, channel, ttl, flags, holder)
+local function allot(owner, channel, ttl, flags, holder)
   local token = count()
   local weight, extra, limit = <% permits flags %>
   if not group then
@@ -275,7 +275,7 @@ end
 -- its request, if that is under way.
 local function take(owner, channel, ttl, flags, holder)
   if <% sharing flags %> then
-    local token, fence, weight = admit(owner, channel, ttl, flags, holder)
+    local token, fence, weight = allot(owner, channel, ttl, flags, holder)
     return {9, token, size, fence, weight, 0}
   end
   local clocked = grant(owner, channel, ttl, flags, holder)

@@ -38,7 +38,7 @@ func (d *Downgrade) lost(cause error) {
 // BeginDowngrade ends a writer's lease and returns what to request.
 func (k *Key) BeginDowngrade(l *Lease, st *Step) (*Downgrade, error) {
 	defer k.reconcile(st)
-	if k.check(l, 0, st) && l.first == nil && l.lies > 0 {
+	if k.check(l, 0, st) && l.root == nil && l.lies > 0 {
 		k.stakeOf(l.Owner).recall(st)
 	}
 	switch {
@@ -46,7 +46,7 @@ func (k *Key) BeginDowngrade(l *Lease, st *Step) (*Downgrade, error) {
 		return nil, l.Err
 	case l.Terms.Mode != store.Exclusive:
 		return nil, ErrNoWriter
-	case l.first != nil || l.joiner != nil:
+	case l.root != nil || l.joiner != nil:
 		return nil, ErrIsJoined
 	case l.Terms.MinHold > 0:
 		return nil, ErrHasMin

@@ -71,9 +71,9 @@ func (s *stake) give(l *Lease, w *Waiter, lies bool, st *Step) {
 // claim makes the lease its caller's.
 func (s *stake) claim(w *Waiter, st *Step) {
 	h, l := s.holding, w.Lease
-	hasLain := h.unseen || l.lying != nil && (l.first == nil || s.isTenure())
-	if l.lying != nil && l.first != nil {
-		l.first.lies--
+	hasLain := h.unseen || l.lying != nil && (l.root == nil || s.isTenure())
+	if l.lying != nil && l.root != nil {
+		l.root.lies--
 	}
 	h.unseen = false
 	if f := s.key.futures; f != &noFutures && !s.isTenure() {
@@ -82,8 +82,8 @@ func (s *stake) claim(w *Waiter, st *Step) {
 	if w.Stage, l.lying = Claimed, nil; w.Future {
 		s.key.futures.vain = 0
 	}
-	if l.first != nil {
-		s.countBounds(w, l.first, st.Now)
+	if l.root != nil {
+		s.countBounds(w, l.root, st.Now)
 	} else if l.claimed = st.Now; w.Terms.MaxHold > 0 {
 		l.bound = l.claimed.Add(w.Terms.MaxHold)
 	}

@@ -164,5 +164,5 @@ func (s *stake) setRoot(l *Lease) {
 	l.Token, l.Owner, l.Terms, l.uncertain = h.token(), s.owner, s.terms, h.isUncertain()
 	l.Err, l.unlocked = ErrUnlocked, true // nobody has it
 	h.lease = l
-	s.key.host.IsRoot(l)
+	s.key.host.BeginsTenure(l)
 }

@@ -10,14 +10,14 @@ import (
 func (k *Key) Lasts(l *Lease, st *Step) bool {
 	defer k.reconcile(st)
 	k.check(l, 0, st)
-	whole := k.whole(l)
+	root := k.root(l)
 	// A tenure goes on without this lease, and is no concern of its context.
-	return whole != nil && (l.Err == nil || whole.Terms.Mode == store.Exclusive)
+	return root != nil && (l.Err == nil || root.Terms.Mode == store.Exclusive)
 }
 
-// whole returns the lease that stands for the whole holding, or nil if the holding is over.
-func (k *Key) whole(l *Lease) *Lease {
-	l = l.First()
+// root returns the lease that stands for the holding, or nil if the holding is over.
+func (k *Key) root(l *Lease) *Lease {
+	l = l.Root()
 	s := k.stakeOf(l.Owner)
 	if s == nil || s.holding == nil || s.holding.lease != l || s.holding.downgrade != nil {
 		return nil // lost, or unlocked by all its holders
@@ -25,33 +25,33 @@ func (k *Key) whole(l *Lease) *Lease {
 	return l
 }
 
-// join makes a new lease for w that shares the holding of the lease whole. The store does not know the
+// join makes a new lease for w that shares the holding of the root. The store does not know the
 // new lease: the key is released when the last lease of the holding is unlocked, in any order.
-func (s *stake) join(w *Waiter, whole *Lease) {
+func (s *stake) join(w *Waiter, root *Lease) {
 	j := w.Caller.NewLease()
-	j.Token, j.Owner, j.Terms, j.uncertain = whole.Token, whole.Owner, whole.Terms, whole.uncertain
-	j.first, j.claimed = whole, whole.claimed
+	j.Token, j.Owner, j.Terms, j.uncertain = root.Token, root.Owner, root.Terms, root.uncertain
+	j.root, j.claimed = root, root.claimed
 	j.Weight = w.Weight
-	whole.Weight += w.Weight
-	whole.joined++
-	j.earlier, whole.joiner = whole.joiner, j
+	root.Weight += w.Weight
+	root.joined++
+	j.earlier, root.joiner = root.joiner, j
 	if j.earlier != nil {
 		j.earlier.later = j
 	}
 	w.Lease = j
 }
 
-// admit lets w share the holding of the lease whole. The lease of a future lies in its channel, until somebody
+// admit lets w share the holding of the root. The lease of a future lies in its channel, until somebody
 // has received it.
-func (s *stake) admit(w *Waiter, whole *Lease, st *Step) {
-	s.join(w, whole)
+func (s *stake) admit(w *Waiter, root *Lease, st *Step) {
+	s.join(w, root)
 	if !w.Future || s.key.send(w, st) {
 		s.claim(w, st)
 		return
 	}
 	w.Stage, w.Lease.lying = Lying, w
 	s.holding.unseen = false
-	whole.lies++
+	root.lies++
 	if f := s.key.futures; s.isTenure() {
 		f.beginPatience(st.Now)
 		f.lookAt = st.Now.Add(firstLook)
@@ -68,11 +68,11 @@ func (k *Key) Join(w *Waiter, st *Step) bool {
 	if s != nil && s.holding != nil && st.Now >= s.holding.end() {
 		s.tick(st)
 	}
-	whole := k.whole(w.Lease)
-	if whole == nil {
+	root := k.root(w.Lease)
+	if root == nil {
 		w.Stage, w.Lease = Queued, nil
 		return false
 	}
-	s.admit(w, whole, st)
+	s.admit(w, root, st)
 	return true
 }

@@ -57,8 +57,8 @@ type Host interface {
 	NewRelease() *Release
 	// Leaves says that [Release.Leaves] marks one more release of the key. [Key.Left] follows.
 	Leaves()
-	// IsRoot says that l is the root of a tenure, which no caller gets.
-	IsRoot(l *Lease)
+	// BeginsTenure says that l is the root of a tenure, which no caller gets.
+	BeginsTenure(l *Lease)
 	// TellEnded tells everybody that a lease has ended.
 	TellEnded(l *Lease)
 }

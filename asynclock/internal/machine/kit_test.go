@@ -70,8 +70,8 @@ func (h *host) DropOwner(owner string) {
 	}
 }
 
-func (*host) NewRelease() *machine.Release { return new(machine.Release) }
-func (h *host) IsRoot(*machine.Lease)      {}
+func (*host) NewRelease() *machine.Release  { return new(machine.Release) }
+func (h *host) BeginsTenure(*machine.Lease) {}
 
 func (h *host) Leaves() { h.leaving++ }
 

@@ -20,7 +20,7 @@ type Lease struct {
 	Err    error  // why it ended; nil while it lasts
 	Whole  *Whole // that this lease is a part of; nil if none
 
-	first   *Lease  // the lease that this one joined by re-entry; nil if none
+	root    *Lease  // the lease that this one joined; nil if none
 	joiner  *Lease  // the last lease that joined this one and is not unlocked yet
 	earlier *Lease  // the lease that joined the same lease before this one
 	later   *Lease  // the lease that joined it after this one
@@ -138,21 +138,21 @@ func (k *Key) unlock(l *Lease, st *Step) (again bool, err error) {
 // leases that share the holding.
 func (l *Lease) markUnlocked() bool {
 	l.unlocked = true
-	whole := l
-	if l.first != nil {
-		whole = l.first
+	root := l
+	if l.root != nil {
+		root = l.root
 		l.separate()
 	}
-	return whole.unlocked && whole.joiner == nil
+	return root.unlocked && root.joiner == nil
 }
 
 // separate takes a lease from those that joined the same one.
 func (l *Lease) separate() {
-	whole := l.first
-	whole.joined--
-	whole.Weight -= l.Weight
+	root := l.root
+	root.joined--
+	root.Weight -= l.Weight
 	if l.later == nil {
-		whole.joiner = l.earlier
+		root.joiner = l.earlier
 	} else {
 		l.later.earlier = l.earlier
 	}
@@ -186,7 +186,7 @@ func (k *Key) Adopt(l *Lease, whole *Whole) bool {
 	if l.Err != nil {
 		return false
 	}
-	if l.first == nil {
+	if l.root == nil {
 		l.bound = 0 // it counts from Count
 	}
 	return true
@@ -195,7 +195,7 @@ func (k *Key) Adopt(l *Lease, whole *Whole) bool {
 // Disown makes l a lease that is no part, and that nobody has held.
 func (l *Lease) Disown() {
 	l.Whole = nil
-	if l.first == nil {
+	if l.root == nil {
 		l.claimed = 0 // long ago: no minimum hold is left
 	}
 }
@@ -203,12 +203,12 @@ func (l *Lease) Disown() {
 // IsContested reports whether anybody else wants the key of a part.
 func (k *Key) IsContested(l *Lease) bool {
 	s := k.stakeOf(l.Owner)
-	return s != nil && s.holding != nil && (l.first == nil || l.first.unlocked) && (s.isContested() || !s.holding.notified || k.waiters.first != nil)
+	return s != nil && s.holding != nil && (l.root == nil || l.root.unlocked) && (s.isContested() || !s.holding.notified || k.waiters.first != nil)
 }
 
 // Count lets the bounds of a part count from now.
 func (k *Key) Count(l *Lease, now watchdog.Instant) {
-	if l.Err != nil || l.first != nil {
+	if l.Err != nil || l.root != nil {
 		return
 	}
 	if l.claimed = now; l.Terms.MaxHold > 0 {
@@ -216,21 +216,21 @@ func (k *Key) Count(l *Lease, now watchdog.Instant) {
 	}
 }
 
-// First returns the lease that l joined by re-entry, or l itself if it joined none.
-func (l *Lease) First() *Lease {
-	if l.first != nil {
-		return l.first
+// Root returns the lease that l joined, or l itself if it joined none.
+func (l *Lease) Root() *Lease {
+	if l.root != nil {
+		return l.root
 	}
 	return l
 }
 
 // Lasting returns a lease that shares the holding of l and has not ended, or nil.
 func (l *Lease) Lasting() *Lease {
-	first := l.First()
-	if first.Err == nil {
-		return first
+	root := l.Root()
+	if root.Err == nil {
+		return root
 	}
-	for j := first.joiner; j != nil; j = j.earlier {
+	for j := root.joiner; j != nil; j = j.earlier {
 		if j.Err == nil {
 			return j
 		}
@@ -239,4 +239,4 @@ func (l *Lease) Lasting() *Lease {
 }
 
 // Joined reports whether the lease joined another by re-entry.
-func (l *Lease) Joined() bool { return l.first != nil }
+func (l *Lease) Joined() bool { return l.root != nil }

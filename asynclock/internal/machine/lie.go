@@ -92,10 +92,10 @@ func (s *stake) takeBack(l *Lease, st *Step) bool {
 		return false
 	}
 	l.lying, w.Lease = nil, nil
-	if l.first != nil {
-		l.first.lies--
+	if l.root != nil {
+		l.root.lies--
 		l.separate()
-		h.unseen = s.isTenure() && l.first.joiner == nil && l.first.claimed == 0
+		h.unseen = s.isTenure() && l.root.joiner == nil && l.root.claimed == 0
 		return true
 	}
 	h.lease, h.unseen, h.retained = nil, true, 0
@@ -105,12 +105,12 @@ func (s *stake) takeBack(l *Lease, st *Step) bool {
 // recall takes back all that lies. The futures are idle then; each has its turn after those that are so
 // already. It reports false if anything was received.
 func (s *stake) recall(st *Step) (all bool) {
-	whole := s.holding.lease
+	root := s.holding.lease
 	all = true
-	if whole.lying != nil {
-		return s.recallOne(whole, st)
+	if root.lying != nil {
+		return s.recallOne(root, st)
 	}
-	for j := whole.joiner; j != nil && whole.lies > 0; {
+	for j := root.joiner; j != nil && root.lies > 0; {
 		earlier := j.earlier
 		if j.lying != nil {
 			all = s.recallOne(j, st) && all

@@ -19,11 +19,11 @@ func (s *stake) tickLying(st *Step) {
 
 // notice makes what was received its receivers', although they have not looked at it yet.
 func (s *stake) notice(st *Step) {
-	whole := s.holding.lease
-	if whole.lying != nil && !whole.lying.Caller.Lies() {
-		s.claim(whole.lying, st)
+	root := s.holding.lease
+	if root.lying != nil && !root.lying.Caller.Lies() {
+		s.claim(root.lying, st)
 	}
-	for j := whole.joiner; j != nil && whole.lies > 0; j = j.earlier {
+	for j := root.joiner; j != nil && root.lies > 0; j = j.earlier {
 		if j.lying != nil && !j.lying.Caller.Lies() {
 			s.claim(j.lying, st)
 		}
@@ -88,8 +88,8 @@ func (s *stake) moveOn(st *Step) {
 // lessOne adapts what lies to a holding with one lease less. If only futures are left that joined a lease by re-entry,
 // they wait for the key instead.
 func (s *stake) lessOne(st *Step) {
-	whole := s.holding.lease
-	if whole != nil && whole.unlocked && !s.isTenure() && whole.joined == whole.lies {
+	root := s.holding.lease
+	if root != nil && root.unlocked && !s.isTenure() && root.joined == root.lies {
 		s.recall(st)
 	}
 	if !s.isLoose(st.Now) && s.isLying() && !s.isBlock() {

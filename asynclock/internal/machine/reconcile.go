@@ -16,9 +16,9 @@ func (k *Key) reconcile(st *Step) {
 // follow passes on what nobody has, and serves the waiters.
 func (k *Key) follow(st *Step) {
 	k.adapt(st)
-	k.settle(st)
+	k.passLoose(st)
 	for k.waiters.first != nil && k.serveTry(st) {
-		k.settle(st) // what the try has left of what it took up
+		k.passLoose(st) // what the try has left of what it took up
 	}
 	if k.waiters.first != nil {
 		k.serve(st)
@@ -79,8 +79,8 @@ func (k *Key) contend(st *Step) {
 	s.watchTrouble(st.Now)
 }
 
-// settle decides what happens to what nobody has.
-func (k *Key) settle(st *Step) {
+// passLoose decides what happens to what nobody has.
+func (k *Key) passLoose(st *Step) {
 	for s := &k.stakes; s != nil; {
 		next := s.next
 		if s.isLoose(st.Now) {
