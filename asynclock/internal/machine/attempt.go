@@ -38,7 +38,7 @@ type Attempt struct {
 	held       bool  // the attempt led to a holding
 	uncertain  bool  // a request was never answered and may still take effect
 	known      bool  // the store has answered a request
-	admitted   bool  // the waiters were in the store's queue before, so its limit does not apply
+	unlimited  bool  // the waiters were in the store's queue before, so its limit does not apply
 	inFlight   int16 // requests without an answer yet
 }
 
@@ -111,7 +111,7 @@ func (s *stake) requestAs(call *Acquire) {
 	share := s.share()
 	a.weight = share.Weight
 	ttl, limit := s.terms.TTL, s.terms.QueueLimit
-	if a.admitted {
+	if a.unlimited {
 		limit = 0
 	}
 	*call = Acquire{

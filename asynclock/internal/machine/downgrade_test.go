@@ -61,22 +61,22 @@ func TestDowngradeFails(t *testing.T) {
 		{"the store has no larger token", held(
 			step{time.Second, downgrade("a"), "..."},
 			step{time.Second, downgraded(1, "d", rest(10)), "d fails: lease lost: the store had not kept the key for it until the unlock; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"the store refuses, and a writer of this client waits", held(
 			step{0, arrive("b"), ""},
 			step{time.Second, downgrade("a"), "..."},
-			step{time.Second, downgraded(1, "d", store.ReleaseReply{Err: store.ErrDenied}), "d fails: denied by the store; release o1 token=10 requeue o2 admitted; alarm off"},
+			step{time.Second, downgraded(1, "d", store.ReleaseReply{Err: store.ErrDenied}), "d fails: denied by the store; release o1 token=10 requeue o2 unlimited; alarm off"},
 		), "waiting as o2"},
 		{"the store tells of the loss meanwhile", held(
 			step{time.Second, downgrade("a"), "..."},
 			step{time.Second, taken, "alarm off; dropped; WARN lease lost"},
 			step{time.Second, downgraded(1, "d", nothing), "d fails: lease lost: unlocked by force; withdraw o1 token=10 uncertain"},
-		), "idle"},
+		), "unused"},
 		{"a message tells of force meanwhile", held(
 			step{time.Second, downgrade("a"), "..."},
 			step{time.Second, event(store.EventForced), ""},
 			step{time.Second, downgraded(1, "d", nothing), "d fails: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 	})
 }
 

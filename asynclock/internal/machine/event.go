@@ -130,7 +130,7 @@ func (k *Key) Missed(comeAgain bool, st *Step) {
 	defer k.reconcile(st)
 	for s := &k.stakes; s != nil; {
 		next := s.next
-		if !s.isIdle() {
+		if !s.isUnused() {
 			s.mayHaveMissed(st)
 		}
 		s = next

@@ -58,7 +58,7 @@ func (k *Key) Unwatched() string {
 }
 
 // HeldUp reports whether who never waits is the first, and nothing was requested.
-func (k *Key) HeldUp() bool { return k.isUnused() && k.waiters.first != nil && k.waiters.first.Try }
+func (k *Key) HeldUp() bool { return k.hasNothing() && k.waiters.first != nil && k.waiters.first.Try }
 
 // IdleFutures returns how many futures of k are idle.
 func (k *Key) IdleFutures() int { return int(k.futures.idle.n) }

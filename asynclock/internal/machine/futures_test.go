@@ -52,10 +52,10 @@ func TestFutures(t *testing.T) {
 		{"received too late to be looked at", lies(
 			step{time.Second, receive("a"), ""},
 			step{trusted, look("a"), "no lease: lease lost: expired; a fails: lease lost: expired; lease of a ends: lease lost: expired; withdraw o1 token=10; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"the caller leaves", lies(
 			step{time.Second, leave("a"), "a fails: left; release o1 token=10 clean; alarm off; dropped"},
-		), "idle"},
+		), "unused"},
 		{"the caller leaves after somebody has received", lies(
 			step{time.Second, receive("a"), ""},
 			step{time.Second, leave("a"), "a has 10"},
@@ -64,7 +64,7 @@ func TestFutures(t *testing.T) {
 			{0, arrive("a", future, holder("x")), "..."},
 			{0, arrive("b"), ""},
 			{0, answer(1, followed(10)), "a lies, 10; alarm 1ms"},
-			{0, leave("a"), "a fails: left; release o1 token=10 clean requeue o2 admitted; alarm off"},
+			{0, leave("a"), "a fails: left; release o1 token=10 clean requeue o2 unlimited; alarm off"},
 		}, "waiting as o2"},
 		{"lost while it lies: nobody has lost anything", lies(
 			step{time.Second, taken, "acquire o2 watch requests; alarm off"},
@@ -74,7 +74,7 @@ func TestFutures(t *testing.T) {
 			step{time.Second, receive("a"), ""},
 			step{time.Second, taken, "a has 10; lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
 			step{time.Second, look("a"), "no lease: lease lost: unlocked by force; withdraw o1 token=10"},
-		), "idle"},
+		), "unused"},
 		{"a token that nobody has seen is used again", lies(
 			step{0, arrive("b"), "a is idle; b has 10; alarm 250ms"},
 			step{2 * ms, unlock("b"), "lease of b ends: unlocked; a lies, 11; alarm 5s"},
@@ -120,7 +120,7 @@ func TestFuturesReceivedMeanwhile(t *testing.T) {
 		{"the key is lost", lies(
 			step{time.Second, receiveBetween("a"), ""},
 			step{time.Second, taken, "a has 10; lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"another client wants the key", lies(
 			step{time.Second, receiveBetween("a"), ""},
 			step{time.Second, event(store.EventQueued), has},
@@ -158,7 +158,7 @@ func TestFuturesReceivedMeanwhile(t *testing.T) {
 			step{time.Second, arrive("b", future), "..."},
 			step{time.Second, receiveBetween("b"), ""},
 			step{time.Second, event(store.EventQueued), "b has 10; alarm 1.25s"},
-			step{time.Second, unlock("b"), "release o1 token=10 clean requeue o2 watch requests admitted; lease of b ends: unlocked; alarm off"},
+			step{time.Second, unlock("b"), "release o1 token=10 clean requeue o2 watch requests unlimited; lease of b ends: unlocked; alarm off"},
 		), "waiting as o2"},
 	})
 }
@@ -258,7 +258,7 @@ func TestFuturesOrder(t *testing.T) {
 			{0, arrive("a", future), "..."},
 			{0, arrive("b", future), "..."},
 			{ms, answer(1, followed(10)), "a is idle; b lies, 10; alarm 2ms"},
-			{trusted - 1, alarm, "release o1 token=10 clean requeue o2 watch requests admitted; alarm off"},
+			{trusted - 1, alarm, "release o1 token=10 clean requeue o2 watch requests unlimited; alarm off"},
 		}, "waiting as o2"},
 		{"one that never waits comes before those who wait", []step{
 			{0, arrive("a", future, try), "..."},

@@ -46,7 +46,7 @@ func TestFuturesThatNobodyRefersTo(t *testing.T) {
 			step{time.Second, forget("a"), ""},
 			step{time.Second, arrive("h", future), "a fails: nobody can receive the result; acquire o2 watch requests; alarm off"},
 			step{time.Second, leave("h"), "h fails: left; withdraw o2 uncertain; dropped"},
-		), "idle"},
+		), "unused"},
 		{"the first, on whose terms the store is asked", []step{
 			{0, arrive("a", future, holder("x")), "..."},
 			{0, forget("a"), ""},
@@ -60,7 +60,7 @@ func TestFuturesThatNobodyRefersTo(t *testing.T) {
 			{0, arrive("a", future), "..."},
 			{0, forget("a"), ""},
 			{0, answer(1, followed(10)), ends + "; release o1 token=10 clean; dropped"},
-		}, "idle"},
+		}, "unused"},
 		{"when another comes to a queue that is full", []step{
 			{0, arrive("a", future, limit(1)), "..."},
 			{0, forget("a"), ""},
@@ -69,12 +69,12 @@ func TestFuturesThatNobodyRefersTo(t *testing.T) {
 		{"when it would queue again", lies(
 			step{0, forget("a"), ""},
 			step{time.Second, event(store.EventQueued), ends + "; release o1 token=10 clean; alarm off; dropped"},
-		), "idle"},
+		), "unused"},
 		{"during the pause", lies(
 			step{time.Second, event(store.EventQueued), "..."},
 			step{time.Second, forget("a"), ""},
 			step{1250 * ms, alarm, ends + "; alarm off; dropped"},
-		), "idle"},
+		), "unused"},
 		{"it keeps what lies there", lies(
 			step{0, forget("a"), ""},
 			step{5 * time.Second, alarm, "renew o1 token=10 watch; alarm 13.345s"},

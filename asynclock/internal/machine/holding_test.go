@@ -67,15 +67,15 @@ func TestRenewal(t *testing.T) {
 			step{due, alarm, "renew o1 token=10; alarm 13.345s"},
 			step{trusted - 1, renewed(1, errRefused), "DEBUG renewal failed"},
 			step{trusted, alarm, "lease of a ends: lease lost: renewals failed until the trust deadline: store unreachable; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"one that hangs", held(
 			step{due, alarm, "renew o1 token=10; alarm 13.345s"},
 			step{trusted, alarm, "lease of a ends: lease lost: renewals failed until the trust deadline: store unreachable: outcome unknown; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"one under way when the process was stopped", held(
 			step{due, alarm, "renew o1 token=10; alarm 13.345s"},
 			step{trusted + 300*ms, late(1), expired},
-		), "idle"},
+		), "unused"},
 		{"one that is late makes room for the next", held(
 			step{due, alarm, "renew o1 token=10; alarm 13.345s"},
 			step{due + time.Second, late(1), "alarm ~50ms; DEBUG renewal failed"},
@@ -109,20 +109,20 @@ func TestRenewal(t *testing.T) {
 		{"an answer after the deadline revives nothing", held(
 			step{due, alarm, "renew o1 token=10; alarm 13.345s"},
 			step{trusted, renewed(1, store.RenewReply{}), "lease of a ends: lease lost: renewals failed until the trust deadline: store unreachable: outcome unknown; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"an answer after the unlock changes nothing", held(
 			step{due, alarm, "renew o1 token=10; alarm 13.345s"},
 			step{due, unlock("a"), "release o1 token=10; " + unlocked},
 			step{due, renewed(1, store.RenewReply{}), ""},
-		), "idle"},
+		), "unused"},
 		{"another owner has the key", held(
 			step{due, alarm, "renew o1 token=10; alarm 13.345s"},
 			step{due, renewed(1, store.RenewReply{Err: store.ErrStolen}), "lease of a ends: lease lost: another owner has the key; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"a lease without renewal", heldWith([]with{noRenewal},
 			step{due, alarm, "alarm 13.345s"},
 			step{trusted, alarm, expired},
-		), "idle"},
+		), "unused"},
 		{"by hand", held(
 			step{time.Second, renew("a", time.Minute), "renew o1 token=10 ttl=1m0s"},
 			step{2 * time.Second, renewed(1, store.RenewReply{}), "alarm 20s"},
@@ -137,7 +137,7 @@ func TestRenewal(t *testing.T) {
 		), "holding 10 until 13.345s"},
 		{"by hand, after the end", held(
 			step{trusted, renew("a", time.Minute), "renew: lease lost: expired; " + expired},
-		), "idle"},
+		), "unused"},
 	})
 }
 
@@ -148,47 +148,47 @@ func TestUnlock(t *testing.T) {
 		{"once", held(
 			step{time.Second, unlock("a"), "release o1 token=10 clean; " + unlocked},
 			step{time.Second, unlock("a"), "unlocked before"},
-		), "idle"},
+		), "unused"},
 		{"after a loss", held(
 			step{time.Second, taken, "lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
 			step{time.Second, unlock("a"), "unlock: lease lost: unlocked by force; withdraw o1 token=10"},
 			step{time.Second, unlock("a"), "unlocked before"},
-		), "idle"},
+		), "unused"},
 		{"after the deadline, before the alarm", held(
 			step{trusted, unlock("a"), "unlock: lease lost: expired; lease of a ends: lease lost: expired; withdraw o1 token=10; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"after a loss with a request on its way", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, message(1), "a has 1; alarm 1.5s"},
 			{time.Second, taken, "lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
 			{time.Second, unlock("a"), "unlock: lease lost: unlocked by force; withdraw o1 token=1 uncertain"},
-		}, "idle"},
+		}, "unused"},
 		{"a renewal that had no answer", held(
 			step{5 * time.Second, alarm, "..."},
 			step{5 * time.Second, renewed(1, errSilent), "..."},
 			step{5 * time.Second, unlock("a"), "release o1 token=10; " + unlocked},
-		), "idle"},
+		), "unused"},
 		{"a renewal that was refused", held(
 			step{5 * time.Second, alarm, "..."},
 			step{5 * time.Second, renewed(1, errRefused), "..."},
 			step{5 * time.Second, unlock("a"), "release o1 token=10 clean; " + unlocked},
-		), "idle"},
+		), "unused"},
 		{"a renewal that was answered late", held(
 			step{5 * time.Second, alarm, "..."},
 			step{6 * time.Second, late(1), "..."},
 			step{7 * time.Second, renewed(1, store.RenewReply{}), "..."},
 			step{7 * time.Second, unlock("a"), "release o1 token=10 clean; " + unlocked},
-		), "idle"},
+		), "unused"},
 		{"a request that had no answer", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, answer(1, failed(store.ErrOutcomeUnknown)), "..."},
 			{100 * ms, alarm, "..."},
 			{100 * ms, answer(2, granted(1)), "a has 1"},
 			{time.Second, unlock("a"), "release o1 token=1 uncertain; " + unlocked},
-		}, "idle"},
+		}, "unused"},
 		{"another waits", held(
 			step{time.Second, arrive("b", holder("other")), ""},
-			step{time.Second, unlock("a"), "release o1 token=10 clean requeue o2 admitted; lease of a ends: unlocked; alarm off"},
+			step{time.Second, unlock("a"), "release o1 token=10 clean requeue o2 unlimited; lease of a ends: unlocked; alarm off"},
 			step{2 * time.Second, answer(2, granted(20)), "b has 20; alarm 6s"},
 		), "holding 20 until 14.345s"},
 	})
@@ -201,19 +201,19 @@ func TestLoss(t *testing.T) {
 	checkRows(t, []row{
 		{"by force", held(
 			step{time.Second, taken, "lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"by force, after the deadline", held(
 			step{trusted, event(store.EventForced), expired},
-		), "idle"},
+		), "unused"},
 		{"seen by the store itself after the deadline", held(
 			step{trusted, taken, expired},
-		), "idle"},
+		), "unused"},
 		{"the store says so", held(
 			step{time.Second, notify(lost), expired},
-		), "idle"},
+		), "unused"},
 		{"the store gives another error", held(
 			step{time.Second, notify(store.Event{Kind: store.EventLost, Err: errors.New("session ended")}), expired},
-		), "idle"},
+		), "unused"},
 		{"another waits", held(
 			step{time.Second, arrive("b"), ""},
 			step{time.Second, notify(lost), "lease of a ends: lease lost: expired; acquire o2; alarm off; WARN lease lost"},
@@ -222,7 +222,7 @@ func TestLoss(t *testing.T) {
 			step{trusted - 1, check("a", 0), "a lasts: true"},
 			step{trusted - 1, check("a", time.Second), "a lasts: false"},
 			step{trusted, check("a", 0), "a lasts: false; " + expired},
-		), "idle"},
+		), "unused"},
 	})
 }
 
@@ -238,7 +238,7 @@ func TestHold(t *testing.T) {
 	checkRows(t, []row{
 		{"the maximum", bound(
 			step{3 * time.Second, alarm, "lease of a ends: lease lost: maximum hold reached; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"the maximum counts from the look", []step{
 			{0, arrive("a", future, maxHold(2*time.Second)), "..."},
 			{0, answer(1, granted(10)), "a lies, 10; alarm ~800ms"},
@@ -257,41 +257,41 @@ func TestHold(t *testing.T) {
 		}, "holding 11 until 2.1399s"},
 		{"the minimum", heldWith([]with{minHold(10 * time.Second)},
 			step{4 * time.Second, unlock("a"), "release o1 token=10 back=6s clean; " + unlocked},
-		), "idle"},
+		), "unused"},
 		{"the minimum is over", heldWith([]with{minHold(10 * time.Second)},
 			step{11 * time.Second, unlock("a"), "release o1 token=10 clean; " + unlocked},
-		), "idle"},
+		), "unused"},
 		{"the minimum keeps the key from waiters of the client", heldWith([]with{minHold(10 * time.Second)},
 			step{time.Second, arrive("b", minHold(10*time.Second)), ""},
-			step{4 * time.Second, unlock("a"), "release o1 token=10 back=6s clean requeue o2 admitted; lease of a ends: unlocked; alarm off"},
+			step{4 * time.Second, unlock("a"), "release o1 token=10 back=6s clean requeue o2 unlimited; lease of a ends: unlocked; alarm off"},
 		), "waiting as o2"},
 		{"the minimum counts from the look", []step{
 			{0, arrive("a", future, minHold(10*time.Second)), "..."},
 			{0, answer(1, granted(10)), "..."},
 			{3 * time.Second, look("a"), "..."},
 			{4 * time.Second, unlock("a"), "release o1 token=10 back=9s clean; " + unlocked},
-		}, "idle"},
+		}, "unused"},
 		{"a part of several keys is given back early", heldWith([]with{minHold(10 * time.Second)},
 			step{time.Second, disown("a"), ""},
 			step{time.Second, unlock("a"), "release o1 token=10 clean; " + unlocked},
-		), "idle"},
+		), "unused"},
 		{"nobody has received", []step{
 			{0, arrive("a", future, minHold(10*time.Second)), "..."},
 			{0, answer(1, granted(10)), "..."},
 			{3 * time.Second, leave("a"), "a fails: left; release o1 token=10 clean; alarm off; dropped"},
-		}, "idle"},
+		}, "unused"},
 		{"the minimum outlasts the maximum", []step{
 			{0, arrive("a", maxHold(3*time.Second), minHold(10*time.Second)), "acquire o1 ttl=12.01s"},
 			{0, answer(1, granted(10)), "a has 10; alarm 3s"},
 			{3 * time.Second, alarm, "lease of a ends: lease lost: maximum hold reached; withdraw o1 token=10 back=7s; alarm off; dropped; WARN lease lost"},
-		}, "idle"},
+		}, "unused"},
 		{"the minimum outlasts the maximum, and a request had no answer", []step{
 			{0, arrive("a", maxHold(3*time.Second), minHold(10*time.Second)), "..."},
 			{0, answer(1, failed(store.ErrOutcomeUnknown)), "..."},
 			{100 * ms, alarm, "..."},
 			{100 * ms, answer(2, granted(10)), "..."},
 			{3100 * ms, alarm, "lease of a ends: lease lost: maximum hold reached; withdraw o1 token=10 back=7s uncertain; alarm off; dropped; WARN lease lost"},
-		}, "idle"},
+		}, "unused"},
 		{"the minimum outlasts the maximum, and renewals go on", []step{
 			{0, arrive("a", maxHold(10*time.Second), minHold(time.Minute)), "acquire o1"},
 			{0, answer(1, granted(10)), "..."},

@@ -16,18 +16,18 @@ func TestClose(t *testing.T) {
 			{0, arrive("a"), "acquire o1"},
 			{0, arrive("b"), ""},
 			{0, turnAway, "a fails: client closed; b fails: client closed; withdraw o1 uncertain; dropped"},
-		}, "idle"},
+		}, "unused"},
 		{"a lease that lies", []step{
 			{0, arrive("a", future), "..."},
 			{0, answer(1, granted(10)), "..."},
 			{0, turnAway, "a fails: client closed; release o1 token=10 clean; alarm off; dropped"},
-		}, "idle"},
+		}, "unused"},
 		{"one that never waits", []step{
 			{0, arrive("a", future, try), "..."},
 			{0, answer(1, granted(10)), "..."},
 			{0, closing, ""},
 			{0, turnAway, "a fails: client closed; release o1 token=10 clean; alarm off; dropped"},
-		}, "idle"},
+		}, "unused"},
 		{"a lease that was received", []step{
 			{0, arrive("a", future), "..."},
 			{0, answer(1, granted(10)), "..."},
@@ -42,12 +42,12 @@ func TestClose(t *testing.T) {
 			step{0, turnAway, ""},
 			step{0, abandon, "lease of a ends: client closed; alarm off; dropped"},
 			step{0, unlock("a"), "unlock: client closed"},
-		), "idle"},
+		), "unused"},
 		{"all leases of a holding are abandoned", held(
 			step{0, join("b", "a"), "b has 10"},
 			step{0, abandon, "lease of a ends: client closed; lease of b ends: client closed; alarm off; dropped"},
-		), "idle"},
-		{"nothing to abandon", []step{{0, abandon, "0 leases"}}, "idle"},
+		), "unused"},
+		{"nothing to abandon", []step{{0, abandon, "0 leases"}}, "unused"},
 		{"leases of several owners count together", []step{
 			{0, several, ""},
 			{0, arrive("a", reader), "..."},
@@ -55,7 +55,7 @@ func TestClose(t *testing.T) {
 			{0, arrive("b", reader, holder("other")), "..."},
 			{0, answer(2, followed(11)), "..."},
 			{0, abandon, "2 leases; lease of a ends: client closed; lease of b ends: client closed; alarm off; dropped"},
-		}, "idle"},
+		}, "unused"},
 	})
 }
 
@@ -68,12 +68,12 @@ func TestJoin(t *testing.T) {
 			step{0, join("b", "a"), "b has 10"},
 			step{0, unlock("b"), "lease of b ends: unlocked"},
 			step{0, unlock("a"), "release o1 token=10 clean; " + unlocked},
-		), "idle"},
+		), "unused"},
 		{"released with the last, the first one first", held(
 			step{0, join("b", "a"), "b has 10"},
 			step{0, unlock("a"), "lease of a ends: unlocked"},
 			step{0, unlock("b"), "release o1 token=10 clean; lease of b ends: unlocked; alarm off; dropped"},
-		), "idle"},
+		), "unused"},
 		{"one that joined may be joined", held(
 			step{0, join("b", "a"), "..."},
 			step{0, join("c", "b"), "c has 10"},
@@ -85,7 +85,7 @@ func TestJoin(t *testing.T) {
 			step{0, taken, "lease of a ends: lease lost: unlocked by force; lease of b ends: lease lost: unlocked by force; alarm off; dropped; " + forced},
 			step{0, unlock("a"), "unlock: lease lost: unlocked by force"},
 			step{0, unlock("b"), "unlock: lease lost: unlocked by force; withdraw o1 token=10"},
-		), "idle"},
+		), "unused"},
 		{"a future joins at once, and may be received later", held(
 			step{0, join("f", "a", future), "f lies, 10"},
 			step{time.Second, look("f"), "f has 10"},
@@ -105,13 +105,13 @@ func TestJoin(t *testing.T) {
 		{"one that does not wait fails", held(
 			step{0, join("f", "a", future, try), "..."},
 			step{time.Second, unlock("a"), "release o1 token=10 clean; f fails: held by another; " + unlocked},
-		), "idle"},
+		), "unused"},
 		{"one whose result was received has the lease", held(
 			step{0, join("f", "a", future), "..."},
 			step{0, receive("f"), ""},
 			step{time.Second, unlock("a"), "f has 10; lease of a ends: unlocked"},
 			step{time.Second, unlock("f"), "release o1 token=10 clean; lease of f ends: unlocked; alarm off; dropped"},
-		), "idle"},
+		), "unused"},
 		{"it is not renewed if the lease is not", heldWith([]with{noRenewal},
 			step{0, join("f", "a", future), "..."},
 			step{9 * time.Second, look("f"), "f has 10"},
@@ -120,16 +120,16 @@ func TestJoin(t *testing.T) {
 			step{0, join("f", "a", future), "..."},
 			step{0, leave("f"), "f fails: left"},
 			step{time.Second, unlock("a"), "release o1 token=10 clean; " + unlocked},
-		), "idle"},
+		), "unused"},
 		{"the lease has ended", held(
 			step{time.Second, unlock("a"), "..."},
 			step{time.Second, join("f", "a", future), "has to arrive"},
 			step{time.Second, join("b", "a"), "has to arrive"},
-		), "idle"},
+		), "unused"},
 		{"the lease ends at the moment of the look", held(
 			step{0, join("f", "a", future), "..."},
 			step{trusted, receive("f"), ""},
 			step{trusted, look("f"), "no lease: lease lost: expired; f fails: lease lost: expired; lease of a ends: lease lost: expired; lease of f ends: lease lost: expired; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 	})
 }

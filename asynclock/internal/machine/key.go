@@ -123,11 +123,13 @@ func (k *Key) Due() watchdog.Instant {
 	return at
 }
 
-// Idle reports whether nobody uses the key: it is new, or is about to be dropped.
-func (k *Key) Idle() bool { return k.isUnused() && k.waiters.first == nil && k.futures.idle.n == 0 }
+// IsUnused reports whether nobody uses the key: it is new, or is about to be dropped.
+func (k *Key) IsUnused() bool {
+	return k.hasNothing() && k.waiters.first == nil && k.futures.idle.n == 0
+}
 
-// isUnused reports whether this client has nothing of the key in the store, and asks for nothing.
-func (k *Key) isUnused() bool { return k.stakes.isIdle() && k.stakes.next == nil }
+// hasNothing reports whether this client has nothing of the key in the store, and asks for nothing.
+func (k *Key) hasNothing() bool { return k.stakes.isUnused() && k.stakes.next == nil }
 
 // due returns when the stake has to be looked at.
 func (s *stake) due() watchdog.Instant {

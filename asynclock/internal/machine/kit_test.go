@@ -167,7 +167,7 @@ type input func(w *world, st *machine.Step) []string
 func (w *world) step(in input) []string {
 	w.Helper()
 	st := machine.Step{Now: w.now, Closing: w.host.closing, Keys: max(w.host.keys, 1)}
-	wasIdle := w.key.Idle()
+	wasIdle := w.key.IsUnused()
 	said := in(w, &st)
 	w.holds(wasIdle, st.Dropped)
 	w.rests()
@@ -205,7 +205,7 @@ func (w *world) futures() (said []string) {
 // holds checks what is true after each step, whatever the input was.
 func (w *world) holds(wasIdle, dropped bool) {
 	w.Helper()
-	idle := w.key.Idle()
+	idle := w.key.IsUnused()
 	switch {
 	case w.key.Misled():
 		w.Errorf("the attempt is not for the first waiter")
@@ -216,7 +216,7 @@ func (w *world) holds(wasIdle, dropped bool) {
 	case dropped && (!idle || w.key.Queued() > 0):
 		w.Errorf("dropped, but idle: %t, and %d wait", idle, w.key.Queued())
 	case idle && !wasIdle && !dropped:
-		w.Errorf("idle, and not dropped")
+		w.Errorf("unused, and not dropped")
 	case idle && wasIdle && dropped:
 		w.Errorf("dropped twice")
 	}
@@ -354,7 +354,7 @@ func acquireText(a *machine.Acquire) string {
 	q := a.Request()
 	return q.Owner + option(!q.Wait, " try") + option(q.Ticket != 0, " ticket=%d", q.Ticket) +
 		option(q.NotifyQueued, " watch") + option(q.NotifyRequests, " requests") +
-		weight(q.Share) + option(q.Extra > 0, " extra=%d", q.Extra) + option(q.QueueLimit == 0, " admitted") + option(q.TTL != ttl, " ttl=%v", q.TTL) +
+		weight(q.Share) + option(q.Extra > 0, " extra=%d", q.Extra) + option(q.QueueLimit == 0, " unlimited") + option(q.TTL != ttl, " ttl=%v", q.TTL) +
 		option(q.GrantTTL != grantTTL, " grant=%v", q.GrantTTL) + option(q.WaiterTTL != grantTTL, " waiter=%v", q.WaiterTTL) +
 		option(a.Timeout != time.Second, " timeout=%v", a.Timeout)
 }
@@ -381,8 +381,8 @@ func (w *world) since(at watchdog.Instant) string {
 func (w *world) state() string {
 	token, _, held := w.key.Held()
 	switch {
-	case w.key.Idle():
-		return "idle"
+	case w.key.IsUnused():
+		return "unused"
 	case w.key.Retained():
 		return "retained"
 	case w.host.live == "":

@@ -54,7 +54,7 @@ func (s *stake) retainOrGiveBack(st *Step) *Release {
 	return s.giveBack(keep, st)
 }
 
-// giveBack returns the release of a key whose lease has ended. Those who wait were admitted long ago, so
+// giveBack returns the release of a key whose lease has ended. Those who wait have queued long ago, so
 // the store's limit does not apply to them.
 func (s *stake) giveBack(keep time.Duration, st *Step) *Release {
 	r := s.release(keep, st)
@@ -87,7 +87,7 @@ func (s *stake) release(keep time.Duration, st *Step) *Release {
 	case k.isHeldUp(), may && first.Try && (!k.TriesRequeue || k.free(first, st.Now) != nil): // T4
 		k.leaves(r)
 	case may:
-		alone := k.isUnused()
+		alone := k.hasNothing()
 		r.Requeue = k.unused().contend(nil, st.Now)
 		r.Requeue.First = r.Requeue.First && alone
 		r.Batch[0].Requeue = r.Requeue.Request()

@@ -17,7 +17,7 @@ func TestHandoff(t *testing.T) {
 	reserved := granted(10)
 	reserved.Reserved = 1
 	late := trusted - grantTTL/5 // so much is trusted at least
-	requeued := "release o1 token=10 clean requeue o2 admitted; lease of a ends: unlocked; alarm off"
+	requeued := "release o1 token=10 clean requeue o2 unlimited; lease of a ends: unlocked; alarm off"
 	begin := func(reply store.AcquireReply, more ...step) []step {
 		return append([]step{
 			{0, arrive("a"), "acquire o1"},
@@ -44,7 +44,7 @@ func TestHandoff(t *testing.T) {
 		{"no more than were set aside", begin(reserved,
 			step{0, unlock("a"), "..."},
 			step{0, arrive("c"), ""},
-			step{time.Second, unlock("b"), "release o1 token=11 requeue o2 admitted; lease of b ends: unlocked; alarm off"},
+			step{time.Second, unlock("b"), "release o1 token=11 requeue o2 unlimited; lease of b ends: unlocked; alarm off"},
 		), "waiting as o2"},
 		{"a store without tokens", begin(granted(0),
 			step{0, unlock("a"), "b has 0; lease of a ends: unlocked; renew o1 token=0 watch; alarm 13.345s"},
@@ -82,7 +82,7 @@ func TestHandoff(t *testing.T) {
 			step{time.Second, unlock("a"), "..."},
 			step{time.Second, renewed(1, store.RenewReply{}), "..."},
 			step{2 * time.Second, unlock("b"), "release o1 token=11 clean; lease of b ends: unlocked; alarm off; dropped"},
-		), "idle"},
+		), "unused"},
 	})
 }
 
@@ -152,7 +152,7 @@ func TestHandoffRenews(t *testing.T) {
 		step{50 * ms, missed(true), ""},
 		step{51 * ms, renewed(1, store.RenewReply{}), "..."},
 		step{51 * ms, arrive("c"), ""},
-		step{51 * ms, unlock("b"), "release o1 token=11 clean requeue o2 admitted; lease of b ends: unlocked; alarm off"},
+		step{51 * ms, unlock("b"), "release o1 token=11 clean requeue o2 unlimited; lease of b ends: unlocked; alarm off"},
 	), "waiting as o2"}, {"after a while", held(
 		step{ms, arrive("b"), ""},
 		step{ms, unlock("a"), "..."},
@@ -169,12 +169,12 @@ func TestHandoffRenews(t *testing.T) {
 		step{1060 * ms, renewed(2, store.RenewReply{Waiters: 1}), "..."},
 		step{1060 * ms, renewed(1, store.RenewReply{}), ""},
 		step{1080 * ms, arrive("c"), ""},
-		step{1080 * ms, unlock("b"), "release o1 token=11 clean requeue o2 admitted; lease of b ends: unlocked; alarm off"},
+		step{1080 * ms, unlock("b"), "release o1 token=11 clean requeue o2 unlimited; lease of b ends: unlocked; alarm off"},
 	), "waiting as o2"}, {"others are announced twice", held(
 		step{ms, event(store.EventQueued), ""},
 		step{ms, arrive("b"), ""},
 		step{6 * ms, event(store.EventQueued), ""},
-		step{12 * ms, unlock("a"), "release o1 token=10 clean requeue o2 admitted; lease of a ends: unlocked; alarm off"},
+		step{12 * ms, unlock("a"), "release o1 token=10 clean requeue o2 unlimited; lease of a ends: unlocked; alarm off"},
 	), "waiting as o2"}})
 }
 
@@ -229,84 +229,84 @@ func TestRetention(t *testing.T) {
 			step{time.Second, unlock("a"), "lease of a ends: unlocked; alarm 3s"},
 			step{3*time.Second - 1, alarm, "alarm 3s"},
 			step{3 * time.Second, alarm, given},
-		), "idle"},
+		), "unused"},
 		{"the end of trust", kept(
 			step{5 * time.Second, alarm, "..."},
 			step{trusted, alarm, "release o1 token=10; alarm off; dropped"},
-		), "idle"},
-		{"wanted elsewhere", kept(step{2 * time.Second, event(store.EventRequested), given}), "idle"},
-		{"another queues", kept(step{2 * time.Second, event(store.EventQueued), given}), "idle"},
+		), "unused"},
+		{"wanted elsewhere", kept(step{2 * time.Second, event(store.EventRequested), given}), "unused"},
+		{"another queues", kept(step{2 * time.Second, event(store.EventQueued), given}), "unused"},
 		{"the notification was lost, and a renewal says that another waits", kept(
 			step{5 * time.Second, alarm, "..."},
 			step{5 * time.Second, renewed(1, store.RenewReply{Waiters: 1}), given},
-		), "idle"},
-		{"notifications may have been lost", kept(step{2 * time.Second, missed(false), given}), "idle"},
+		), "unused"},
+		{"notifications may have been lost", kept(step{2 * time.Second, missed(false), given}), "unused"},
 		{"lost", kept(
 			step{5 * time.Second, alarm, "..."},
 			step{5 * time.Second, renewed(1, store.RenewReply{Err: store.ErrExpired}), "alarm off; dropped"},
-		), "idle"},
+		), "unused"},
 		{"stolen", kept(
 			step{5 * time.Second, alarm, "..."},
 			step{5 * time.Second, renewed(1, store.RenewReply{Err: store.ErrStolen}), "alarm off; dropped; WARN another has a key that was retained"},
-		), "idle"},
-		{"closed", kept(step{2 * time.Second, turnAway, given}), "idle"},
-		{"not asked for", held(step{time.Second, unlock("a"), back}), "idle"},
+		), "unused"},
+		{"closed", kept(step{2 * time.Second, turnAway, given}), "unused"},
+		{"not asked for", held(step{time.Second, unlock("a"), back}), "unused"},
 		{"wanted while it was held", begin(
 			step{time.Second, event(store.EventRequested), ""},
 			step{time.Second, unlock("a"), back},
-		), "idle"},
+		), "unused"},
 		{"notifications lost while it was held", begin(
 			step{time.Second, missed(true), ""},
 			step{time.Second, unlock("a"), back},
-		), "idle"},
+		), "unused"},
 		{"notifications lost while it was asked for", []step{
 			{0, arrive("a", minute...), "..."},
 			{0, missed(false), ""},
 			{0, answer(1, followed(10)), "..."},
 			{time.Second, unlock("a"), back},
-		}, "idle"},
+		}, "unused"},
 		{"wanted before the grant was known", []step{
 			{0, arrive("a", minute...), "acquire o1 requests"},
 			{0, event(store.EventRequested), ""},
 			{0, answer(1, followed(10)), "..."},
 			{time.Second, unlock("a"), back},
-		}, "idle"},
+		}, "unused"},
 		{"a store that does not notify", []step{
 			{0, arrive("a", minute...), "..."},
 			{0, answer(1, silent), "..."},
 			{time.Second, unlock("a"), back},
-		}, "idle"},
+		}, "unused"},
 		{"another waits by the answer", []step{
 			{0, arrive("a", minute...), "..."},
 			{0, answer(1, contended), "..."},
 			{time.Second, unlock("a"), back},
-		}, "idle"},
+		}, "unused"},
 		{"a request without an answer", []step{
 			{0, arrive("a", minute...), "..."},
 			{0, answer(1, failed(store.ErrOutcomeUnknown)), "..."},
 			{100 * ms, alarm, "..."},
 			{100 * ms, answer(2, followed(10)), "..."},
 			{time.Second, unlock("a"), unsure},
-		}, "idle"},
+		}, "unused"},
 		{"a request under way", []step{
 			{0, arrive("a", minute...), "..."},
 			{0, message(10), "..."},
 			{time.Second, unlock("a"), unsure},
-		}, "idle"},
+		}, "unused"},
 		{"renewals fail", begin(
 			step{5 * time.Second, alarm, "..."},
 			step{5 * time.Second, renewed(1, errRefused), "..."},
 			step{5 * time.Second, unlock("a"), back},
-		), "idle"},
+		), "unused"},
 		{"renewed by hand for longer", begin(
 			step{time.Second, renew("a", time.Minute), "..."},
 			step{time.Second, renewed(1, store.RenewReply{}), "..."},
 			step{time.Second, unlock("a"), back},
-		), "idle"},
+		), "unused"},
 		{"renewed by hand for longer, without an answer yet", begin(
 			step{time.Second, renew("a", time.Minute), "..."},
 			step{time.Second, unlock("a"), "release o1 token=10; " + unlocked},
-		), "idle"},
+		), "unused"},
 		{"renewed by hand for the TTL", begin(
 			step{time.Second, renew("a", ttl), "..."},
 			step{time.Second, renewed(1, store.RenewReply{}), "..."},
@@ -314,10 +314,10 @@ func TestRetention(t *testing.T) {
 		), "retained"},
 		{"little trust is left", begin(
 			step{trusted - grantTTL/5 + 1, unlock("a"), back},
-		), "idle"},
+		), "unused"},
 		{"Close has begun", begin(
 			step{time.Second, closing, ""},
 			step{time.Second, unlock("a"), back},
-		), "idle"},
+		), "unused"},
 	})
 }

@@ -63,7 +63,7 @@ func TestFuturesPatience(t *testing.T) {
 			{time.Second, queued, given + "1.25s"},
 			{time.Second, arrive("b", future), "acquire o2 watch requests"},
 			{time.Second, answer(2, followed(20)), "b lies, 20; alarm 1.001s"},
-			{1250 * ms, alarm, "b is idle; release o2 token=20 clean requeue o3 watch requests admitted; alarm 2.25s"},
+			{1250 * ms, alarm, "b is idle; release o2 token=20 clean requeue o3 watch requests unlimited; alarm 2.25s"},
 		}, "waiting as o3"},
 		{"another wants it later", lies(
 			step{time.Second, queued, given + "1.25s"},
@@ -145,13 +145,13 @@ func TestFuturesPatience(t *testing.T) {
 			{0, arrive("a", future), "..."},
 			{0, arrive("b", holder("other")), ""},
 			{0, answer(1, followed(10)), "a lies, 10; alarm 1ms"},
-			{ms, alarm, "a is idle; release o1 token=10 clean requeue o2 watch requests admitted; alarm 251ms"},
+			{ms, alarm, "a is idle; release o1 token=10 clean requeue o2 watch requests unlimited; alarm 251ms"},
 		}, "waiting as o2"},
 		{"a future of this client waits on other terms", []step{
 			{0, arrive("a", future), "..."},
 			{0, arrive("b", future, holder("other")), ""},
 			{0, answer(1, followed(10)), "a lies, 10; alarm 100ms"},
-			{100 * ms, alarm, "a is idle; release o1 token=10 clean requeue o2 watch requests admitted; alarm 350ms"},
+			{100 * ms, alarm, "a is idle; release o1 token=10 clean requeue o2 watch requests unlimited; alarm 350ms"},
 		}, "waiting as o2"},
 		{"received within the patience", lies(
 			step{50 * ms, queued, "..."},
@@ -159,7 +159,7 @@ func TestFuturesPatience(t *testing.T) {
 			step{100 * ms, alarm, "a has 10; alarm 5s"},
 			step{200 * ms, look("a"), ""},
 			step{300 * ms, unlock("a"), "release o1 token=10 clean; " + unlocked},
-		), "idle"},
+		), "unused"},
 		{"who comes during the pause is served at once", lies(
 			step{time.Second, queued, given + "1.25s"},
 			step{time.Second, arrive("b"), "acquire o2 watch requests"},
@@ -173,11 +173,11 @@ func TestFuturesPatience(t *testing.T) {
 		{"who leaves during the pause", lies(
 			step{time.Second, queued, given + "1.25s"},
 			step{time.Second, leave("a"), "a fails: left; alarm off; dropped"},
-		), "idle"},
+		), "unused"},
 		{"Close during the pause", lies(
 			step{time.Second, queued, given + "1.25s"},
 			step{time.Second, turnAway, "a fails: client closed; alarm off; dropped"},
-		), "idle"},
+		), "unused"},
 	})
 	for _, tt := range []struct {
 		received bool

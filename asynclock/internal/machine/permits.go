@@ -73,7 +73,7 @@ func (k *Key) learnsLimit() bool {
 	return true
 }
 
-// admitBlock serves the first waiters with what the grant has for them, and gives up the rest.
+// admitBlock serves the first waiters with what the grant has for them, and gives up what is left.
 func (s *stake) admitBlock(st *Step) {
 	s.fill(fewTries, false, st)
 	s.holding.together = false
@@ -84,7 +84,7 @@ func (s *stake) admitBlock(st *Step) {
 }
 
 // fill gives what is free in the block to those who take it, in the order of the queue. Permits that lie make room
-// for those behind. In the end the rest lies with idle futures: F6. Passing says that the bounds of what
+// for those behind. In the end what is left lies with idle futures: F6. Passing says that the bounds of what
 // passes inside the client count. It reports whether somebody of the queue was served.
 func (s *stake) fill(tries int32, passing bool, st *Step) (served bool) {
 	k, root := s.key, s.holding.lease
@@ -174,16 +174,16 @@ func (s *stake) giveUpFree(st *Step) *Release {
 	default:
 		h.block.kept -= free
 	}
-	r := s.rest()
+	r := s.releaseFree()
 	if s.key.contender() == nil && !s.key.isHeldUp() {
 		s.key.leaves(r) // a try asks once the store has them, and does not wait for those of later steps: T4
 	}
 	return r
 }
 
-// rest returns the release of all but the permits that the block keeps. A block that is given up in parts
+// releaseFree returns the release of all but the permits that the block keeps. A block that is given up in parts
 // has no minimum hold, so requests of this kind may overtake each other, and renewals too.
-func (s *stake) rest() *Release {
+func (s *stake) releaseFree() *Release {
 	h := s.holding
 	r := s.key.host.NewRelease()
 	r.Key = s.key
@@ -198,7 +198,7 @@ func (s *stake) rest() *Release {
 }
 
 // Rested handles the last answer to a release that keeps a part, and returns what its caller is told. If
-// nothing was held, the block is lost. An answer that never came leaves the rest to the renewals.
+// nothing was held, the block is lost. If no answer came, a renewal will tell.
 func (k *Key) Rested(r *Release, reply *store.ReleaseReply, st *Step) error {
 	defer k.reconcile(st)
 	q := r.Request()

@@ -49,7 +49,7 @@ func TestPermits(t *testing.T) {
 		), "holding 10 until 13.345s"},
 		{"another waits, and the bounds are over", all(1,
 			step{0, event(store.EventQueued), ""},
-			step{later, unlock("a"), "release o1 token=10 requeue o2 watch admitted; lease of a ends: unlocked; alarm off"},
+			step{later, unlock("a"), "release o1 token=10 requeue o2 watch unlimited; lease of a ends: unlocked; alarm off"},
 		), "waiting as o2"},
 		// P8: the place in the queue stays.
 		{"the first waiter leaves, and the next one wants more", []step{
@@ -112,10 +112,10 @@ func TestPermitsThatAreGivenBack(t *testing.T) {
 		), "holding 10 until 13.345s"},
 		{"the store has none", three(
 			step{2 * time.Second, rested(1, store.ReleaseReply{Cause: store.ErrExpired}), "told: lease lost: expired; lease of b ends: lease lost: expired; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"the answer comes after the last lease has ended", three(
 			step{2 * time.Second, unlock("b"), "release o1 token=10; lease of b ends: unlocked; alarm off; dropped"},
 			step{3 * time.Second, rested(1, store.ReleaseReply{Cause: store.ErrExpired}), "told: nil"},
-		), "idle"},
+		), "unused"},
 	})
 }

@@ -553,7 +553,7 @@ func (s *script) end() {
 	for _, n := range s.sorted() {
 		s.make(answer(n, failed(store.ErrOutcomeUnknown)))
 	}
-	if !s.key.Idle() || s.host.live != "" || s.host.dropped != s.host.owners {
+	if !s.key.IsUnused() || s.host.live != "" || s.host.dropped != s.host.owners {
 		s.Errorf("in the end: %s, owner %q, %d owners of %d were dropped", s.state(), s.host.live, s.host.dropped, s.host.owners)
 	}
 	for name, c := range s.callers {

@@ -8,7 +8,7 @@ import "github.com/asynclock/asynclock-go/watchdog"
 // those who wait and for the key. To reconcile once more at the same time changes nothing.
 func (k *Key) reconcile(st *Step) {
 	k.follow(st)
-	if k.used && k.Idle() {
+	if k.used && k.IsUnused() {
 		k.used, st.Dropped = false, true
 	}
 }

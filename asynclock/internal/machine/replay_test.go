@@ -19,7 +19,7 @@ import (
 // steps, and docs/model/trace.sh has written them down. Each client is a machine here. After each step these have to be
 // the same in both:
 //
-//   - the state: idle, waiting or holding, and under which of the client's owners;
+//   - the state: unused, waiting or holding, and under which of the client's owners;
 //   - the token of the lease, and its trust, in ticks;
 //   - what is sent: the kind of the request, its owner, its token, and whether it is uncertain, clean or
 //     queues again; of shares, the mode and the permits;
@@ -79,35 +79,35 @@ func TestModelsRuns(t *testing.T) {
 
 // wantInRuns are what some run has to have, so that the replay proves something.
 var wantInRuns = []string{
-	"begins: idle to waiting",
+	"begins: unused to waiting",
 	"asks: waiting to waiting",
-	"leaves: waiting to idle",
+	"leaves: waiting to unused",
 	"loses: waiting to waiting",
 	"hears WAITING: waiting to waiting",
 	"hears GRANTED: waiting to holding",
 	"hears GRANTED: waiting to waiting", // too late, W3
 	"hears GRANTED: holding to holding", // confirmed, W6
-	"hears GRANTED: holding to idle",    // granted anew, W6
+	"hears GRANTED: holding to unused",  // granted anew, W6
 	"reads a grant: waiting to holding",
 	"reads a grant up to mark: waiting to waiting",      // W4
 	"reads a grant that is too old: waiting to waiting", // W5
 	"renews: holding to holding",
 	"hears OK: holding to holding",
-	"hears LOST: holding to idle",
+	"hears LOST: holding to unused",
 	"loses: holding to holding",
 	"passes: holding to holding",
-	"expires: holding to idle",
-	"unlocks: holding to idle",
+	"expires: holding to unused",
+	"unlocks: holding to unused",
 	"unlocks: holding to waiting", // and queues again
 	"released GRANTED: waiting to holding",
 	"released WAITING: waiting to waiting",
 	"repeats: waiting to waiting", // the queueing had no answer
 
 	"reader reads a grant: waiting to holding",
-	"reader hears GRANTED: holding to idle", // granted anew
+	"reader hears GRANTED: holding to unused", // granted anew
 	"reader joins: holding to holding",
 	"reader hears REST OK: holding to holding", // downgraded
-	"reader hears OK: holding to idle",         // too late
+	"reader hears OK: holding to unused",       // too late
 	"a tenure is closed: true",
 	"a tenure is closed: false",
 	"permits reads a grant: waiting to holding",
@@ -116,7 +116,7 @@ var wantInRuns = []string{
 	"permits hears REST OK: holding to holding",
 	"a block is stale: true",
 	"a block is stale: false",
-	"hears TOOMUCH: waiting to idle",
+	"hears TOOMUCH: waiting to unused",
 }
 
 const tick = 100 * time.Second

@@ -117,7 +117,7 @@ func (c *replica) arrive(holding string) {
 func (c *replica) ask() {
 	before := len(c.acquires)
 	switch {
-	case c.key.Idle():
+	case c.key.IsUnused():
 		c.arrive("")
 	case c.alarm != 0 && c.alarm <= c.now:
 		c.step(alarm)
@@ -316,9 +316,9 @@ func (c *replica) compareState(l line) {
 	case l.state == "HOLD" && l.trust > 0:
 		same = held && token == wanted && trust == l.trust && c.host.live == ownerOf(l.gen)
 	case l.state == "HOLD":
-		same = got == "idle" || held && token == wanted && trust == 0
+		same = got == "unused" || held && token == wanted && trust == 0
 	case l.state == "IDLE":
-		same = got == "idle" || got == "waiting as "+ownerOf(l.gen)
+		same = got == "unused" || got == "waiting as "+ownerOf(l.gen)
 	default: // it is not compared any more
 		same = true
 	}

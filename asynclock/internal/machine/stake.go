@@ -25,7 +25,7 @@ type stake struct {
 	holding *Holding // holding the key
 }
 
-func (s *stake) isIdle() bool { return s.attempt == nil && s.holding == nil }
+func (s *stake) isUnused() bool { return s.attempt == nil && s.holding == nil }
 
 // share returns what the owner takes of the key: what it has, or else what the first waiter wants.
 func (s *stake) share() store.Share {
@@ -67,7 +67,7 @@ func (s *stake) forgetOwner() {
 
 // unused returns a stake that is out of use.
 func (k *Key) unused() *stake {
-	if k.stakes.isIdle() {
+	if k.stakes.isUnused() {
 		return &k.stakes
 	}
 	s := &stake{key: k, next: k.stakes.next}

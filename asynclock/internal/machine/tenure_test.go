@@ -41,7 +41,7 @@ func TestFuturesOfTenures(t *testing.T) {
 			{0, answer(1, granted(10)), "..."},
 			{0, arrive("b", future, reader, maxHold(3*time.Second)), "..."},
 			{0, answer(2, granted(10)), "b lies, 10"},
-			{5 * ms, arrive("c", reader, maxHold(3*time.Second)), "c has 10; release o1 token=10 requeue o3 watch requests admitted ttl=3.61s grant=3.61s; alarm 3.005s"},
+			{5 * ms, arrive("c", reader, maxHold(3*time.Second)), "c has 10; release o1 token=10 requeue o3 watch requests unlimited ttl=3.61s grant=3.61s; alarm 3.005s"},
 			{3005 * ms, alarm, "lease of c ends: lease lost: maximum hold reached; alarm off; WARN lease lost"},
 		}, "waiting as o3"},
 		{"a block is looked at when the request of who gets it is due", []step{
@@ -100,14 +100,14 @@ func TestFuturesOfTenures(t *testing.T) {
 			{0, answer(1, followed(10)), "..."},
 			{time.Second, leave("a"), "a fails: left"},
 			{time.Second, leave("b"), "b fails: left; release o1 token=10; alarm off; dropped"},
-		}, "idle"},
+		}, "unused"},
 		{"Close beside a reader", []step{
 			{0, arrive("a", reader), "..."},
 			{0, arrive("b", future, reader), ""},
 			{0, answer(1, followed(10)), "..."},
 			{time.Second, turnAway, "b fails: client closed"},
 			{time.Second, unlock("a"), "release o1 token=10; lease of a ends: unlocked; alarm off; dropped"},
-		}, "idle"},
+		}, "unused"},
 		{"permits lie only if nobody waits", two(
 			step{time.Second, arrive("d", permits(2)), "..."},
 			step{time.Second, arrive("e", future, permits(1)), ""},
@@ -144,7 +144,7 @@ func TestFuturesOfTenures(t *testing.T) {
 			step{time.Second, look("a"), "a has 10"},
 			step{time.Second, unlock("a"), "release o1 token=10 rest=1; lease of a ends: unlocked"},
 			step{time.Second, leave("b"), "b fails: left; release o1 token=10; alarm off; dropped"},
-		), "idle"},
+		), "unused"},
 		{"a permit goes on to a future for which the store is asked", []step{
 			{0, several, ""},
 			{0, arrive("a", future, permits(1)), "..."},

@@ -53,7 +53,7 @@ func TestLeasesThatEndTogether(t *testing.T) {
 			step{0, answer(2, of(20, 2)), "b has 20; c has 20"},
 			step{500 * ms, unlock("b"), "release o2 token=20 rest=1; lease of b ends: unlocked"},
 			step{time.Second, alarm, "lease of a ends: lease lost: maximum hold reached; lease of c ends: lease lost: maximum hold reached; alarm off; dropped; WARN lease lost; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"a future is granted by itself", []step{
 			{0, several, ""},
 			{0, arrive("a", reader, maxHold(time.Second)), "..."},

@@ -149,8 +149,8 @@ func (s *stake) watchTrouble(now watchdog.Instant) {
 	s.attempt.due = t.due
 }
 
-// joinTrouble is watchTrouble for one more waiter.
-func (s *stake) joinTrouble(w *Waiter) {
+// shareTrouble is watchTrouble for one more waiter.
+func (s *stake) shareTrouble(w *Waiter) {
 	if t := s.attempt.trouble; t != nil && !t.queued && t.patienceEnds(w) < t.due {
 		s.watchTrouble(w.Since)
 	}
@@ -211,6 +211,6 @@ func (s *stake) grantedTooLate(call *Acquire, err error, st *Step) {
 	s.abandon(t, st)
 	next := s.key.unused()
 	next.begin(new(Attempt), t, st.Now)
-	next.attempt.admitted = true
+	next.attempt.unlimited = true
 	next.watchTrouble(st.Now)
 }

@@ -40,7 +40,7 @@ func TestPatience(t *testing.T) {
 			step{61 * ms, alarm, "acquire o1 timeout=2s; alarm 5s"},
 			step{patience - 1, alarm, "alarm 5s"},
 			step{patience, alarm, gaveUp + ": outcome unknown; withdraw o1 uncertain; alarm off; dropped; " + warning},
-		), "idle"},
+		), "unused"},
 		{"it counts from the sending", []step{
 			{0, arrive("a"), "acquire o1"},
 			{900 * ms, answer(1, silent), "alarm ~50ms"},
@@ -61,7 +61,7 @@ func TestPatience(t *testing.T) {
 			step{time.Second, arrive("b"), ""},
 			step{patience, alarm, gaveUp + "; alarm 6s; " + warning},
 			step{6 * time.Second, alarm, "b fails: store unreachable; withdraw o1 uncertain; alarm off; dropped; " + warning},
-		), "idle"},
+		), "unused"},
 		{"each has that of its TTL, also who comes during an outage", begin(refused,
 			step{61 * ms, alarm, "..."},
 			step{100 * ms, arrive("b", lasting(300*ms)), "alarm 1.1s"},
@@ -80,7 +80,7 @@ func TestPatience(t *testing.T) {
 		{"a TryLock gives up at the first failure", []step{
 			{0, arrive("a", try), "acquire o1 try"},
 			{0, answer(1, refused), gaveUp + "; dropped"},
-		}, "idle"},
+		}, "unused"},
 		{"a request whose caller has left says nothing of the store", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, arrive("b"), ""},
@@ -96,7 +96,7 @@ func TestPatience(t *testing.T) {
 			{0, arrive("b"), ""},
 			{0, answer(1, failed(store.ErrForeignData)), "a fails: foreign data under the key; b fails: foreign data under the key; " +
 				"withdraw o1 uncertain; dropped; " + warning},
-		}, "idle"},
+		}, "unused"},
 	})
 }
 
@@ -152,7 +152,7 @@ func TestAnswers(t *testing.T) {
 			{0, answer(1, failed(store.ErrOutcomeUnknown)), "..."},
 			{100 * ms, alarm, "..."},
 			{100 * ms, answer(2, full), "a fails: wait queue is full; withdraw o1 uncertain; alarm off; dropped"},
-		}, "idle"},
+		}, "unused"},
 		{"withdrawn: a new owner begins", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, answer(1, gone), "acquire o2"},
@@ -160,11 +160,11 @@ func TestAnswers(t *testing.T) {
 		{"an answer that is none", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, answer(1, other), "a fails: foreign data under the key; withdraw o1; dropped; " + warning},
-		}, "idle"},
+		}, "unused"},
 		{"a TryLock is refused", []step{
 			{0, arrive("a", try), "acquire o1 try"},
 			{0, answer(1, heldBy), "a fails: held by another; dropped"},
-		}, "idle"},
+		}, "unused"},
 		{"a TryLock is refused, and a Lock behind it begins", []step{
 			{0, arrive("a", try), "acquire o1 try"},
 			{0, arrive("b"), ""},
@@ -175,7 +175,7 @@ func TestAnswers(t *testing.T) {
 			{10 * ms, answer(1, notified), "alarm 30ms"},
 			{30 * ms, alarm, "acquire o1 try watch requests; alarm off"},
 			{40 * ms, answer(2, notified), "a fails: held by another; dropped"},
-		}, "idle"},
+		}, "unused"},
 		{"a TryLock never waits for a waiter of this client", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, arrive("c"), ""},
@@ -190,7 +190,7 @@ func TestAnswers(t *testing.T) {
 			{0, arrive("a"), "acquire o1"},
 			{0, answer(1, waiting(0)), "..."},
 			{time.Second, leave("a"), "a fails: left; withdraw o1; alarm off; dropped"},
-		}, "idle"},
+		}, "unused"},
 		{"the place in the queue stays if the next waiter has the same terms", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, answer(1, waiting(0)), "..."},

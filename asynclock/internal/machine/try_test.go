@@ -63,7 +63,7 @@ func TestTries(t *testing.T) {
 			{0, answer(1, of(10)), "..."},
 			{0, arrive("b", permits(1), future), "..."},
 			{0, answer(2, of(20)), "b lies, 20"},
-			{time.Second, arrive("c", permits(2), try), "release o2 token=20 requeue o3 try watch weight=2 extra=1 admitted"},
+			{time.Second, arrive("c", permits(2), try), "release o2 token=20 requeue o3 try watch weight=2 extra=1 unlimited"},
 			{time.Second, answer(3, store.AcquireReply{Status: store.Held, HolderNotified: true}), "c fails: held by another; acquire o4 watch requests"},
 			{time.Second, answer(4, of(30)), "..."},
 		}, "holding 10 until 14.345s"},
@@ -160,7 +160,7 @@ func TestHeldError(t *testing.T) {
 			{0, answer(1, refusal), "..."},
 			{0, told("a"), "x, token 7, for 1m0s, 2 wait, 2 of 3"},
 			{0, told("b"), "x, token 7, for 1m0s, 2 wait, 0 of 0"},
-		}, "idle"},
+		}, "unused"},
 		{"by the answer to another", []step{
 			{0, arrive("a"), "..."},
 			{0, arrive("b", try), "..."},

@@ -111,7 +111,7 @@ func TestW3(t *testing.T) {
 		{"less is left", []step{
 			{0, arrive("a"), "acquire o1"},
 			{atMost + 1, answer(1, granted(1)), tooSlow},
-			{atMost + 100*ms, alarm, "acquire o2 admitted timeout=2s; alarm 14.345000001s"},
+			{atMost + 100*ms, alarm, "acquire o2 unlimited timeout=2s; alarm 14.345000001s"},
 		}, "waiting as o2"},
 		{"an earlier request may still take effect", []step{
 			{0, arrive("a"), "acquire o1"},
@@ -122,28 +122,28 @@ func TestW3(t *testing.T) {
 		{"a TryLock fails", []step{
 			{0, arrive("a", try), "acquire o1 try"},
 			{ttl, answer(1, granted(1)), "a fails: store unreachable: too slow for this TTL: the answer took 15s, too long for a TTL of 15s; withdraw o1; dropped"},
-		}, "idle"},
+		}, "unused"},
 		{"failures are counted from owner to owner", []step{
 			{0, arrive("a"), "acquire o1"},
 			{ttl, answer(1, granted(1)), tooSlow},
-			{ttl + 100*ms, alarm, "acquire o2 admitted timeout=2s; alarm 19s"},
+			{ttl + 100*ms, alarm, "acquire o2 unlimited timeout=2s; alarm 19s"},
 			{2*ttl + 100*ms, answer(2, granted(2)), "withdraw o2; alarm ~100ms"},
 		}, "waiting as o3"},
 		{"a late \"waiting\" does not end the row", []step{
 			{0, arrive("a"), "acquire o1"},
 			{ttl, answer(1, granted(1)), tooSlow},
-			{ttl + 100*ms, alarm, "acquire o2 admitted timeout=2s; alarm 19s"},
+			{ttl + 100*ms, alarm, "acquire o2 unlimited timeout=2s; alarm 19s"},
 			{2*ttl + 100*ms, answer(2, waiting(1)), "alarm ~1.5s"},
-			{2*ttl + 2*time.Second, alarm, "acquire o2 admitted timeout=2s; alarm off"},
+			{2*ttl + 2*time.Second, alarm, "acquire o2 unlimited timeout=2s; alarm off"},
 			{2*ttl + 14*time.Second, answer(3, granted(2)), "a fails: store unreachable: too slow for this TTL: the answer took 12s, too long for a TTL of 15s; " +
 				"withdraw o2; dropped; WARN waiting for a key failed"},
-		}, "idle"},
+		}, "unused"},
 		{"an answer in time ends the row", []step{
 			{0, arrive("a"), "acquire o1"},
 			{ttl, answer(1, granted(1)), tooSlow},
-			{ttl + 100*ms, alarm, "acquire o2 admitted timeout=2s; alarm 19s"},
+			{ttl + 100*ms, alarm, "acquire o2 unlimited timeout=2s; alarm 19s"},
 			{ttl + 200*ms, answer(2, waiting(1)), "alarm ~1.5s"},
-			{ttl + 2*time.Second, alarm, "acquire o2 admitted; alarm off"},
+			{ttl + 2*time.Second, alarm, "acquire o2 unlimited; alarm off"},
 		}, "waiting as o2"},
 	})
 }
@@ -231,17 +231,17 @@ func TestW6(t *testing.T) {
 		), "holding 5 until 2m15.495s"},
 		{"the answer grants anew, so the grant of the message had ended", begin(
 			step{3 * time.Second, answer(2, granted(6)), "lease of a ends: lease lost: expired; withdraw o1 token=5; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"the answer is of an older grant", begin(
 			step{3 * time.Second, answer(2, granted(4)), "lease of a ends: lease lost: expired; withdraw o1 token=5; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"the answer grants anew, and an earlier request had none", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, answer(1, failed(store.ErrOutcomeUnknown)), "..."},
 			{100 * ms, alarm, "..."},
 			{100 * ms, message(5), "a has 5; alarm 1.5s"},
 			{200 * ms, answer(2, granted(6)), "lease of a ends: lease lost: expired; withdraw o1 token=5 uncertain; alarm off; dropped; WARN lease lost"},
-		}, "idle"},
+		}, "unused"},
 		{"a token that was used since is no other grant", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, answer(1, waiting(1)), "alarm ~1.5s"},
@@ -255,7 +255,7 @@ func TestW6(t *testing.T) {
 		}, "holding 6 until 15.345s"},
 		{"the answer comes after the deadline", begin(
 			step{5 * time.Second, answer(2, granted(5)), "lease of a ends: lease lost: expired; alarm off; dropped; WARN lease lost"},
-		), "idle"},
+		), "unused"},
 		{"\"waiting\" takes nothing away", begin(
 			step{3 * time.Second, answer(2, waiting(9)), ""},
 		), "holding 5 until 4s"},
@@ -265,7 +265,7 @@ func TestW6(t *testing.T) {
 		{"no answer: the release says that one request may come", begin(
 			step{3 * time.Second, answer(2, failed(store.ErrOutcomeUnknown)), ""},
 			step{3 * time.Second, unlock("a"), "release o1 token=5 uncertain; lease of a ends: unlocked; alarm off; dropped"},
-		), "idle"},
+		), "unused"},
 	})
 }
 
@@ -278,7 +278,7 @@ func TestW7(t *testing.T) {
 			{0, arrive("a"), "acquire o1"},
 			{0, leave("a"), "a fails: left; withdraw o1 uncertain; dropped"},
 			{time.Second, answer(1, granted(1)), "withdraw o1"},
-		}, "idle"},
+		}, "unused"},
 		{"withdrawn, and another waits", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, arrive("b", holder("other")), ""},
@@ -290,7 +290,7 @@ func TestW7(t *testing.T) {
 			{0, leave("a"), "a fails: left; withdraw o1 uncertain; dropped"},
 			{time.Second, answer(1, waiting(1)), ""},
 			{time.Second, answer(1, failed(store.ErrOutcomeUnknown)), ""},
-		}, "idle"},
+		}, "unused"},
 		{"released", []step{
 			{0, arrive("a", minHold(time.Minute)), "acquire o1"},
 			{0, answer(1, waiting(0)), "alarm ~1.5s"},
@@ -298,7 +298,7 @@ func TestW7(t *testing.T) {
 			{2 * time.Second, message(1), "a has 1; alarm 1.5s"},
 			{2 * time.Second, unlock("a"), "release o1 token=1 back=1m0s uncertain; lease of a ends: unlocked; alarm off; dropped"},
 			{3 * time.Second, answer(2, granted(1)), ""},
-		}, "idle"},
+		}, "unused"},
 		{"lost", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, answer(1, waiting(0)), "alarm ~1.5s"},
@@ -306,7 +306,7 @@ func TestW7(t *testing.T) {
 			{2 * time.Second, message(1), "a has 1; alarm 1.5s"},
 			{5 * time.Second, alarm, "lease of a ends: lease lost: expired; alarm off; dropped; WARN lease lost"},
 			{6 * time.Second, answer(2, granted(1)), ""},
-		}, "idle"},
+		}, "unused"},
 	})
 }
 
@@ -328,6 +328,6 @@ func TestW8(t *testing.T) {
 			{0, answer(1, waiting(0)), "alarm ~1.5s"},
 			{time.Second, message(1), "a has 1; alarm 1.5s"},
 			{1200 * ms, unlock("a"), "release o1 token=1 clean; lease of a ends: unlocked; alarm off; dropped"},
-		}, "idle"},
+		}, "unused"},
 	})
 }

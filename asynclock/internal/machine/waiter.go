@@ -72,7 +72,7 @@ func (k *Key) Arrive(w *Waiter, st *Step) error {
 	if free != nil {
 		free.retake(st)
 	} else if s := k.contender(); s != nil {
-		s.joined(w, st)
+		s.arrived(w, st)
 	}
 	if w.Future {
 		k.sweep(fewSwept, st)
@@ -80,9 +80,9 @@ func (k *Key) Arrive(w *Waiter, st *Step) error {
 	return nil
 }
 
-// joined handles that w has come to those for whom the stake contends.
-func (s *stake) joined(w *Waiter, st *Step) {
-	s.joinTrouble(w)
+// arrived handles that w has come to those for whom the stake contends.
+func (s *stake) arrived(w *Waiter, st *Step) {
+	s.shareTrouble(w)
 	if a := s.attempt; w.Try && a.inFlight == 0 && a.blocker == nil && a.grace != 0 {
 		s.requestAgain(st) // T1: the grace is over, and the next heartbeat may be far
 	}
@@ -97,7 +97,7 @@ func (k *Key) mayQueue(w *Waiter, now watchdog.Instant) error {
 	case k.waiters.first == nil && k.open(w, now) != nil:
 	case w.Try:
 		return k.keepsOut(w, now)
-	case k.isUnused() && k.futures.idle.n == 0:
+	case k.hasNothing() && k.futures.idle.n == 0:
 	case k.pending() >= w.Terms.QueueLimit:
 		return ErrQueueFull
 	}
@@ -139,7 +139,7 @@ func (w *Waiter) told(held HeldError) *HeldError {
 // ourHolding describes what this client has of the key, to w, which it keeps out. It returns nil if the client has
 // nothing.
 func (k *Key) ourHolding(w *Waiter, now watchdog.Instant) error {
-	if k.isUnused() {
+	if k.hasNothing() {
 		return nil
 	}
 	held := new(HeldError)

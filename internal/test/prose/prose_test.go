@@ -95,15 +95,21 @@ func TestCommentsAreJoined(t *testing.T) {
 	}
 }
 
-// Each row of the table "Where to look" in docs/design.md names files, and functions or types
-// that are in one of them.
-func TestDesignNamesWhatIsThere(t *testing.T) {
+// Each row of the tables "Where to look" and "More places to look" names files, and functions or types that are in one
+// of them.
+func TestPagesNameWhatIsThere(t *testing.T) {
 	t.Parallel()
-	_, table, _ := strings.Cut(kit.ReadFile(t, "docs/design.md"), "\n## Where to look\n")
-	table, _, found := strings.Cut(table, "\n## ")
+	checkPlaces(t, "docs/design.md", "Where to look")
+	checkPlaces(t, "docs/internals/client.md", "More places to look")
+}
+
+func checkPlaces(t *testing.T, page, heading string) {
+	t.Helper()
+	_, table, _ := strings.Cut(kit.ReadFile(t, page), "\n## "+heading+"\n")
+	table, _, _ = strings.Cut(table, "\n## ")
 	rows := regexp.MustCompile(`(?m)^\| [A-Z][^|]*\| ([^|]*) \| ([^|]*) \|$`).FindAllStringSubmatch(table, -1)
-	if !found || len(rows) < 10 {
-		t.Fatalf("docs/design.md: got %d rows under Where to look, want at least 10", len(rows))
+	if len(rows) < 10 {
+		t.Fatalf("%s: got %d rows under %s, want at least 10", page, len(rows), heading)
 	}
 	quoted := regexp.MustCompile("`([^`]+)`")
 	for _, row := range rows {
@@ -118,7 +124,7 @@ func TestDesignNamesWhatIsThere(t *testing.T) {
 		for _, name := range quoted.FindAllStringSubmatch(row[2], -1) {
 			last := name[1][strings.LastIndexByte(name[1], '.')+1:]
 			if !regexp.MustCompile(`(?m)^(local )?(func(tion)?|type) (\([^)]*\) )?` + last + `\b`).MatchString(source.String()) {
-				t.Errorf("docs/design.md: %s has no %s", row[1], name[1])
+				t.Errorf("%s: %s has no %s", page, row[1], name[1])
 			}
 		}
 	}

@@ -24,7 +24,7 @@ type orders struct {
 // service fails.
 func Example_handler() {
 	with(func(ctx context.Context, locks *asynclock.Client) error {
-		o := &orders{locks, time.Minute}
+		o := &orders{locks, 2 * time.Second}
 		fmt.Println("free:", o.answer(ctx))
 		other, err := locks.Lock(ctx, "order:42")
 		if err != nil {
