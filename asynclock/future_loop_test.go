@@ -22,7 +22,8 @@ import (
 // The loops that programs write around a select, each with a new future in each turn. Whether the key is free or
 // not: the loop has it within a turn of its release, and leaves it to others at once.
 func TestLoopsAroundASelect(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a future that is collected in the turn it came in costs a turn
+	percent := debug.SetGCPercent(-1) // a future that is collected in the turn it came in costs a turn
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	type future func(ctx context.Context) <-chan asynclock.Result
 	for _, kind := range []string{"lock", "reader", "permit"} {
 		for _, tick := range []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second} {

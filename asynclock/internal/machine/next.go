@@ -54,7 +54,7 @@ func (s *stake) retainOrGiveBack(st *Step) *Release {
 	return s.giveBack(keep, st)
 }
 
-// giveBack returns the release of a key whose lease has ended. Those who wait have queued long ago, so
+// giveBack returns the release of a key whose lease has ended. Those who wait queued long ago, so
 // the store's limit does not apply to them.
 func (s *stake) giveBack(keep time.Duration, st *Step) *Release {
 	r := s.release(keep, st)
