@@ -4,6 +4,7 @@ package asynclock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -57,6 +58,34 @@ func TestLoopsAroundASelect(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A loop counts once against the limit of the queue, however many futures it has left behind.
+func TestALoopDoesNotFillTheQueue(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(asynclock.WithQueueLimit(3)), w.client()
+		held := lock(w, theirs, "key")
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		var kept []<-chan asynclock.Result
+		for i := range 1000 {
+			of := []context.Context{ctx, context.Background()}[i%2]
+			kept = append(kept, ours.LockChan(of, "key"))
+		}
+		third := w.ask(w.Context(), ours, "key")
+		w.wait()
+		if _, err := ours.Lock(w.Context(), "key"); !errors.Is(err, asynclock.ErrQueueFull) {
+			w.Errorf("the fourth caller: got error %v, want ErrQueueFull", err)
+		}
+		cancel()
+		w.wait()
+		fourth := w.ask(w.Context(), ours, "key")
+		w.wait()
+		unlock(w, held)
+		unlock(w, third.get())
+		unlock(w, fourth.get())
+		runtime.KeepAlive(kept)
+	})
 }
 
 // loop selects on a new future in each turn, with a tick or a default.
@@ -254,6 +283,37 @@ func TestFuturesThatNobodyRefersToDoNotAddUp(t *testing.T) {
 				unlock(t, claim(t, kept))
 			}
 			runtime.KeepAlive(kept)
+		})
+	}
+}
+
+// Many loops of one client poll one key. One after the other has it, and soon: nobody receives in the moment of a
+// release, but the next turn of some loop is never far.
+func TestManyLoopsPollOneKey(t *testing.T) {
+	const loops, times = 20, 5
+	for _, kind := range []string{"lock", "permit"} {
+		scene(t, kind, func(w *world) {
+			ours := w.client()
+			next := map[string]func() <-chan asynclock.Result{
+				"lock":   func() <-chan asynclock.Result { return ours.LockChan(w.Context(), "key") },
+				"permit": func() <-chan asynclock.Result { return semaphore(w, ours, 3).AcquireChan(w.Context(), 2) },
+			}[kind]
+			start := time.Now()
+			var running sync.WaitGroup
+			for i := range loops {
+				running.Go(func() {
+					time.Sleep(time.Duration(i) * 50 * time.Microsecond)
+					for range times {
+						l := loop(w, next, time.Millisecond, false)
+						time.Sleep(100 * time.Microsecond)
+						unlock(w, l)
+					}
+				})
+			}
+			running.Wait()
+			if took := time.Since(start); took > 3*loops*times*time.Millisecond {
+				w.Errorf("%d loops had the key %d times each in %v, want some milliseconds for each time", loops, times, took)
+			}
 		})
 	}
 }

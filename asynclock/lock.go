@@ -146,12 +146,13 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (arrival, 
 	s := sh.stateLocked(key)
 	st := s.stepAt(s.awaitTokenLocked())
 	w.state = s // before its result may be sent
+	g := sh.watchLocked(w, done)
 	if err := s.machine.Arrive(&w.Waiter, &st); err != nil {
+		sh.unwatchLocked(w) // others have the watch, or nobody has armed it
 		s.carryOutLocked(&st)
 		w.state = nil
 		return arrival{}, s.publicError(err)
 	}
-	g := sh.watchLocked(w, done)
 	call := st.NextAcquire()
 	s.carryOutLocked(&st)
 	return arrival{call: call, watch: g}, nil

@@ -91,6 +91,20 @@ func TestFutures(t *testing.T) {
 			{time.Second, arrive("c", limit(2)), ""},
 			{time.Second, arrive("d", limit(2)), "refused: wait queue is full"},
 		}, "holding 10 until 13.345s"},
+		{"those of one context count once against the queues limit", []step{
+			{0, arrive("a", limit(3)), "..."},
+			{0, arrive("b", future, limit(3), under("x")), ""},
+			{0, arrive("c", future, limit(3), under("x")), ""},
+			{0, arrive("d", future, limit(3), under("x")), ""},
+			{0, arrive("e", future, limit(3), under("x")), ""},
+			{0, arrive("f", future, limit(3), under("y")), ""},
+			{0, arrive("g", future, limit(3), under("z")), "refused: wait queue is full"},
+			{0, arrive("h", limit(3)), "refused: wait queue is full"},
+			{0, arrive("i", future, limit(3), under("x")), ""},
+			{0, leave("f"), "f fails: left"},
+			{0, arrive("j", limit(3)), ""},
+			{0, arrive("k", limit(3)), "refused: wait queue is full"},
+		}, "waiting as o1"},
 		{"one that never waits and that another was preferred to", []step{
 			{0, arrive("a", future, try), "..."},
 			{0, answer(1, followed(10)), "a lies, 10; alarm 5s"},
@@ -226,6 +240,17 @@ func TestFuturesOrder(t *testing.T) {
 		{"one that has come to what lies has it at once", lies(
 			step{time.Second, arrive("b", future), "a is idle; b lies, 10; alarm 1.001s"},
 			step{time.Second, arrive("c", try), "b is idle; c has 10; alarm 1.25s"},
+		), "holding 10 until 13.345s"},
+		{"one that has come to what lies has it before futures in the queue", lies(
+			step{ms / 2, arrive("b", future), "alarm 1ms"},
+			step{ms, arrive("c", future), "a is idle; c lies, 10; alarm 2ms"},
+			step{ms + ms/2, arrive("d", future), ""},
+			step{ms + ms/2, arrive("e"), "c is idle; e has 10; alarm 251ms"},
+		), "holding 10 until 13.345s"},
+		{"but not before who waits for nothing else", lies(
+			step{ms / 2, arrive("b", future, holder("other")), "alarm 100ms"},
+			step{ms / 2, arrive("c"), "alarm 1ms"},
+			step{ms, arrive("d", future), ""},
 		), "holding 10 until 13.345s"},
 		{"on other terms, through the store", lies(
 			step{time.Second, arrive("b", holder("other")), "release o1 token=10 clean requeue o2 watch; alarm off"},

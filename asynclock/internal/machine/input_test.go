@@ -34,6 +34,7 @@ func maxHold(d time.Duration) with   { return func(c *caller) { c.terms.MaxHold 
 func minHold(d time.Duration) with   { return func(c *caller) { c.terms.MinHold = d } }
 func retention(d time.Duration) with { return func(c *caller) { c.terms.Retention = d } }
 func limit(n int) with               { return func(c *caller) { c.terms.QueueLimit = n } }
+func under(context string) with      { return func(c *caller) { c.bound = context } }
 func holder(name string) with        { return func(c *caller) { c.terms.Holder = name } }
 
 func (w *world) caller(name string, changes []with) *caller {

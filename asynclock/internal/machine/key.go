@@ -77,6 +77,8 @@ type Caller interface {
 	TakeBack() bool
 	// IsGone reports whether nobody can receive a future's result any more, or its error.
 	IsGone() bool
+	// Bound stands for the context that bounds a future's wait. It is comparable.
+	Bound() any
 }
 
 // Terms are what the store is asked for. They are comparable, because a lease passes from waiter to

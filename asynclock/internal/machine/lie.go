@@ -150,6 +150,12 @@ func (k *Key) recallFor(w *Waiter, st *Step) {
 	}
 }
 
+// mayOvertake reports whether w may have what lies before those in the queue: F3. These are futures that nobody received
+// from when they could have had it.
+func (k *Key) mayOvertake(w *Waiter) bool {
+	return !w.Try && k.waiters.calls == 0 && *w.Terms == *k.waiters.first.Terms
+}
+
 // isNew reports whether w has come just now, so that its caller may be about to receive: F2.
 func (w *Waiter) isNew(now watchdog.Instant) bool { return now.Sub(w.Since) < firstLook }
 

@@ -9,6 +9,7 @@ type queue struct {
 	n           int32
 	calls       int32 // of them no futures
 	tries       int32 // of them never wait
+	repeats     int32 // of them futures of a context that another one has, too, as far as was counted
 }
 
 // look returns one waiter after the other.
@@ -40,6 +41,8 @@ func (q *queue) count(w *Waiter, n int32) {
 	}
 	if w.Try {
 		q.tries += n
+	} else if n < 0 && w.Future && q.repeats > 0 {
+		q.repeats--
 	}
 }
 
@@ -52,6 +55,18 @@ func (q *queue) pushFront(w *Waiter) {
 	}
 	q.first = w
 	q.count(w, 1)
+}
+
+// enter adds one that has come, as the first or the last.
+func (q *queue) enter(w *Waiter, first, repeats bool) {
+	if first {
+		q.pushFront(w)
+	} else {
+		q.push(w)
+	}
+	if repeats {
+		q.repeats++
+	}
 }
 
 func (q *queue) remove(w *Waiter) {
