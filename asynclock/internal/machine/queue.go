@@ -57,18 +57,6 @@ func (q *queue) pushFront(w *Waiter) {
 	q.count(w, 1)
 }
 
-// enter adds one that has come, as the first or the last.
-func (q *queue) enter(w *Waiter, first, repeats bool) {
-	if first {
-		q.pushFront(w)
-	} else {
-		q.push(w)
-	}
-	if repeats {
-		q.repeats++
-	}
-}
-
 func (q *queue) remove(w *Waiter) {
 	if q.next == w {
 		q.next = w.behind

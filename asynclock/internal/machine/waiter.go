@@ -62,14 +62,18 @@ func (k *Key) Arrive(w *Waiter, st *Step) error {
 	}
 	switch {
 	case free != nil:
-		k.waiters.enter(w, !free.isBlock(), repeats) // permits lie with one after the other, and in the end with w
+		if free.isBlock() {
+			k.waiters.push(w) // permits lie with one after the other, and in the end with w
+		} else {
+			k.waiters.pushFront(w)
+		}
 		free.retake(st)
 	case k.takesPlace(w, st):
 	default:
 		if err := k.mayQueue(w, repeats, st.Now); err != nil {
 			return err
 		}
-		k.waiters.enter(w, false, repeats)
+		k.waiters.push(w)
 		if s := k.contender(); s != nil {
 			s.arrived(w, st)
 		}
