@@ -46,16 +46,17 @@ func (c *Client) lockInto(w *waiter, key string, options []LockOption) {
 		w.refuse(key, err)
 		return
 	}
+	caller := w.ctx.Done()
 	cancel := w.boundWait(settings.wait)
 	if w.Stage == machine.Joining {
-		if g, ok := w.joinNow(w.ctx.Done()); ok {
+		if g, ok := w.joinNow(bound{w.ctx.Done(), caller}); ok {
 			if g != nil {
 				w.state.shard.arm(w.ctx, g, cancel)
 			}
 			return
 		}
 	}
-	if err := c.enqueueFuture(w, key, cancel); err != nil {
+	if err := c.enqueueFuture(w, key, caller, cancel); err != nil {
 		if cancel != nil {
 			cancel()
 		}
@@ -70,10 +71,10 @@ func (w *waiter) refuse(key string, err error) {
 	w.Send()
 }
 
-// enqueueFuture is lock for LockChan: it does not wait, and watches the context. Cancel, if not nil,
-// ends the context.
-func (c *Client) enqueueFuture(w *waiter, key string, cancel context.CancelFunc) error {
-	arrived, err := c.enqueue(w, key, w.ctx.Done())
+// enqueueFuture is lock for LockChan: it does not wait, and watches the context. Caller is
+// that of the context that the caller gave. Cancel, if not nil, ends the watched one.
+func (c *Client) enqueueFuture(w *waiter, key string, caller <-chan struct{}, cancel context.CancelFunc) error {
+	arrived, err := c.enqueue(w, key, bound{w.ctx.Done(), caller})
 	if err != nil {
 		return err
 	}

@@ -70,6 +70,7 @@ func TestALoopDoesNotFillTheQueue(t *testing.T) {
 		var kept []<-chan asynclock.Result
 		for i := range 1000 {
 			of := []context.Context{ctx, context.Background()}[i%2]
+			kept = append(kept, ours.LockChan(of, "key", asynclock.WithWait(time.Duration(i+1)*time.Hour)))
 			kept = append(kept, ours.LockChan(of, "key"))
 		}
 		third := w.ask(w.Context(), ours, "key")

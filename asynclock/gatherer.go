@@ -152,7 +152,7 @@ func (a *gatherer) request(key string, result chan Result) *waiter {
 		result <- Result{w}
 		return w
 	}
-	if err := a.client.enqueueFuture(w, key, nil); err != nil {
+	if err := a.client.enqueueFuture(w, key, w.ctx.Done(), nil); err != nil {
 		w.refuse(key, err)
 	}
 	return w
@@ -165,7 +165,7 @@ func (a *gatherer) join(w *waiter, key string) bool {
 		return false
 	}
 	w.join(l)
-	_, ok := w.joinNow(nil)
+	_, ok := w.joinNow(bound{})
 	return ok
 }
 

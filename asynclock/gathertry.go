@@ -86,7 +86,7 @@ func (a *gatherer) requestAll(tries []keyTry) {
 		if t.over {
 			continue
 		}
-		arrived, err := a.client.enqueue(&t.waiter, t.key, nil)
+		arrived, err := a.client.enqueue(&t.waiter, t.key, bound{})
 		t.call = arrived.call
 		if t.err, t.over = err, err != nil; t.call != nil {
 			calls = append(calls, t.call)

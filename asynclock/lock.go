@@ -47,14 +47,14 @@ func (c *Client) acquireLease(w *waiter, key string, options []LockOption) (*Lea
 		return nil, err
 	}
 	if w.Stage == machine.Joining {
-		if _, ok := w.joinNow(nil); ok {
+		if _, ok := w.joinNow(bound{}); ok {
 			return w.leaseNow(), nil
 		}
 	}
 	if cancel := w.boundWait(settings.wait); cancel != nil {
 		defer cancel()
 	}
-	arrived, err := c.enqueue(w, key, nil)
+	arrived, err := c.enqueue(w, key, bound{})
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ type arrival struct {
 }
 
 // enqueue adds a waiter to its key's queue. If the waiter is the first, there is a request to send. The
-// waiting of a future ends when done is closed, which may need a watch.
-func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (arrival, error) {
+// bound of a future may need a watch.
+func (c *Client) enqueue(w *waiter, key string, b bound) (arrival, error) {
 	sh := c.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -146,7 +146,7 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (arrival, 
 	s := sh.stateLocked(key)
 	st := s.stepAt(s.awaitTokenLocked())
 	w.state = s // before its result may be sent
-	g := sh.watchLocked(w, done)
+	g := sh.watchLocked(w, b)
 	if err := s.machine.Arrive(&w.Waiter, &st); err != nil {
 		sh.unwatchLocked(w) // others have the watch, or nobody has armed it
 		s.carryOutLocked(&st)

@@ -156,14 +156,14 @@ func (w *waiter) join(l *Lease) {
 }
 
 // joinNow shares the lease that w is to join. It reports false if that has ended by now; then w is to queue
-// like any other. The waiting of a future ends when done is closed, which may need a watch to be armed.
-func (w *waiter) joinNow(done <-chan struct{}) (g *watch, ok bool) {
+// like any other. The bound of a future may need a watch to be armed.
+func (w *waiter) joinNow(b bound) (g *watch, ok bool) {
 	s := w.state
 	st := s.begin()
 	defer s.end(&st)
-	if ok = s.machine.Join(&w.Waiter, &st); ok {
-		g = s.shard.watchLocked(w, done)
-	} else {
+	g = s.shard.watchLocked(w, b)
+	if ok = s.machine.Join(&w.Waiter, &st); !ok {
+		s.shard.unwatchLocked(w) // others have the watch, or nobody has armed it
 		w.state, w.Stage, w.Lease = nil, machine.Queued, nil
 	}
 	return g, ok

@@ -105,8 +105,13 @@ func (w *waiter) Lies() bool {
 // IsGone reports whether nobody can receive the waiter's result any more.
 func (w *waiter) IsGone() bool { return w.future.isGone() }
 
-// Bound returns the watch of the waiter's context, or nil for a context that never ends.
-func (w *waiter) Bound() any { return w.watch }
+// Bound returns the channel of the context that the caller of a future gave, or nil if that never ends.
+func (w *waiter) Bound() <-chan struct{} {
+	if w.watch == nil {
+		return nil
+	}
+	return w.watch.caller
+}
 
 // Send puts the waiter's one result into its channel. It reports whether somebody has received it at once.
 func (w *waiter) Send() (received bool) {

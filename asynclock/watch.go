@@ -12,23 +12,29 @@ import "context"
 // The client therefore neither registers nor deregisters with it under the shard's mutex, nor on a
 // goroutine that others depend on.
 type watch struct {
-	done    <-chan struct{}
+	bound
 	waiters []*waiter
 	stop    func() bool // nil until it is armed
 }
 
-// watchLocked records that w waits only as long as done is open. It returns the watch that the
+// A bound ends the waiting of a future. The zero bound ends none.
+type bound struct {
+	done   <-chan struct{}
+	caller <-chan struct{} // of the context that the caller gave. It is another one with [WithWait]
+}
+
+// watchLocked records that w waits only as long as b.done is open. It returns the watch that the
 // caller must arm after it has unlocked the mutex. It returns nil if another caller arms it or has
 // armed it.
-func (sh *shard) watchLocked(w *waiter, done <-chan struct{}) *watch {
-	if done == nil {
+func (sh *shard) watchLocked(w *waiter, b bound) *watch {
+	if b.done == nil {
 		return nil
 	}
-	g := sh.watches[done]
+	g := sh.watches[b.done]
 	isNew := g == nil
 	if isNew {
-		g = &watch{done: done}
-		sh.watches[done] = g
+		g = &watch{bound: b}
+		sh.watches[b.done] = g
 	}
 	w.watch, w.watchPlace = g, int32(len(g.waiters))
 	g.waiters = append(g.waiters, w)

@@ -29,6 +29,9 @@ func (s *stake) choose(tries int32, st *Step) (w *Waiter, lies bool) {
 		}
 		k.futures.idle.push(w)
 	}
+	if w := k.receiver(st); w != nil {
+		return w, false
+	}
 	for n := mostTries; ; n-- {
 		w := k.waiters.first
 		if w == nil || *w.Terms != *s.terms {
@@ -47,6 +50,22 @@ func (s *stake) choose(tries int32, st *Step) (w *Waiter, lies bool) {
 		}
 		k.setAside(w, st)
 	}
+}
+
+// receiver takes a future out of the queue that the first waiter has overtaken, if somebody receives from it. A few are
+// tried, each time others.
+func (k *Key) receiver(st *Step) *Waiter {
+	first := k.waiters.first
+	if first == nil || !first.Future || first.behind == nil || first.Since <= first.behind.Since {
+		return nil
+	}
+	for range min(k.waiters.n, fewTries) {
+		if w := k.waiters.look(); w != first && w.Future && *w.Terms == *first.Terms && (k.send(w, st) || !w.Caller.TakeBack()) {
+			k.waiters.remove(w)
+			return w
+		}
+	}
+	return nil
 }
 
 // chooseIdle lets the key lie with an idle future.

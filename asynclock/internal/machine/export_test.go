@@ -60,6 +60,24 @@ func (k *Key) Unwatched() string {
 // HeldUp reports whether who never waits is the first, and nothing was requested.
 func (k *Key) HeldUp() bool { return k.hasNothing() && k.waiters.first != nil && k.waiters.first.Try }
 
+// Miscounts reports whether other callers wait than those that count against the limit of the queue.
+func (k *Key) Miscounts() bool {
+	var calls int32
+	bounds := make(map[<-chan struct{}]bool)
+	for _, q := range [...]*queue{&k.waiters, &k.futures.idle} {
+		for w := q.first; w != nil; w = w.behind {
+			switch {
+			case w.Try:
+			case w.Future:
+				bounds[w.Caller.Bound()] = true
+			default:
+				calls++
+			}
+		}
+	}
+	return calls != k.waiters.patient || len(bounds) != int(k.futures.callers.n)
+}
+
 // IdleFutures returns how many futures of k are idle.
 func (k *Key) IdleFutures() int { return int(k.futures.idle.n) }
 

@@ -20,6 +20,7 @@ func lies(more ...step) []step {
 // The receiver owns the lease from that moment. A lease that nobody has received is the client's.
 func TestFutures(t *testing.T) {
 	t.Parallel()
+	x := make(chan struct{})
 	checkRows(t, []row{
 		{"received at once", []step{
 			{0, arrive("a", future), "..."},
@@ -93,17 +94,22 @@ func TestFutures(t *testing.T) {
 		}, "holding 10 until 13.345s"},
 		{"those of one context count once against the queues limit", []step{
 			{0, arrive("a", limit(3)), "..."},
-			{0, arrive("b", future, limit(3), under("x")), ""},
-			{0, arrive("c", future, limit(3), under("x")), ""},
-			{0, arrive("d", future, limit(3), under("x")), ""},
-			{0, arrive("e", future, limit(3), under("x")), ""},
-			{0, arrive("f", future, limit(3), under("y")), ""},
-			{0, arrive("g", future, limit(3), under("z")), "refused: wait queue is full"},
+			{0, arrive("b", future, limit(3), under(nil)), ""},
+			{0, arrive("d", future, limit(3), under(nil)), ""},
+			{0, arrive("c", future, limit(3), under(x)), ""},
+			{0, arrive("e", future, limit(3), under(x)), ""},
+			{0, arrive("f", future, limit(3)), "refused: wait queue is full"},
+			{0, arrive("g", limit(3)), "refused: wait queue is full"},
+			{0, leave("d"), "d fails: left"},
+			{0, leave("e"), "e fails: left"},
 			{0, arrive("h", limit(3)), "refused: wait queue is full"},
-			{0, arrive("i", future, limit(3), under("x")), ""},
-			{0, leave("f"), "f fails: left"},
-			{0, arrive("j", limit(3)), ""},
-			{0, arrive("k", limit(3)), "refused: wait queue is full"},
+			{0, arrive("i", future, limit(3), under(x)), ""},
+			{0, leave("c"), "c fails: left"},
+			{0, arrive("j", limit(3)), "refused: wait queue is full"},
+			{0, leave("i"), "i fails: left"},
+			{0, arrive("k", limit(3)), ""},
+			{0, arrive("l", limit(3)), "refused: wait queue is full"},
+			{0, arrive("m", future, limit(3), under(nil)), ""},
 		}, "waiting as o1"},
 		{"one that never waits and that another was preferred to", []step{
 			{0, arrive("a", future, try), "..."},
@@ -247,11 +253,38 @@ func TestFuturesOrder(t *testing.T) {
 			step{ms + ms/2, arrive("d", future), ""},
 			step{ms + ms/2, arrive("e"), "c is idle; e has 10; alarm 251ms"},
 		), "holding 10 until 13.345s"},
+		{"one that never waits has it before futures in the queue", lies(
+			step{ms / 2, arrive("b", future), "alarm 1ms"},
+			step{ms / 2, arrive("c", try), "a is idle; c has 10; alarm 250.5ms"},
+		), "holding 10 until 13.345s"},
+		{"but not before who receives in the queue, although the alarm is late", lies(
+			step{ms / 2, arrive("b", future), "alarm 1ms"},
+			step{ms / 2, arrive("c", future), ""},
+			step{ms / 2, receive("c"), ""},
+			step{ms, arrive("d", future), "a is idle; c has 10; alarm 251ms"},
+			step{ms, unlock("c"), "lease of c ends: unlocked; d lies, 11; alarm 2ms"},
+		), "holding 11 until 13.345s"},
+		{"nor before who is idle and receives", lies(
+			step{ms, arrive("b", future), "a is idle; b lies, 10; alarm 2ms"},
+			step{ms, receive("a"), ""},
+			step{2 * ms, arrive("c", future), "b is idle; a has 10; alarm 251ms"},
+		), "holding 10 until 13.345s"},
+		{"who never waits comes before them", lies(
+			step{ms, arrive("b", future), "a is idle; b lies, 10; alarm 2ms"},
+			step{ms, receive("a"), ""},
+			step{2 * ms, arrive("c", future, try), "b is idle; c lies, 10; alarm 3ms"},
+		), "holding 10 until 13.345s"},
 		{"but not before who waits for nothing else", lies(
 			step{ms / 2, arrive("b", future, holder("other")), "alarm 100ms"},
 			step{ms / 2, arrive("c"), "alarm 1ms"},
 			step{ms, arrive("d", future), ""},
 		), "holding 10 until 13.345s"},
+		{"another client has it after its patience, although callers of this client came", lies(
+			step{0, event(store.EventRequested), "alarm 100ms"},
+			step{0, arrive("b", future), "alarm 1ms"},
+			step{0, arrive("c", holder("other")), ""},
+			step{400 * ms, alarm, "a is idle; b is idle; release o1 token=10 clean requeue o2 watch requests unlimited; alarm 650ms"},
+		), "waiting as o2"},
 		{"on other terms, through the store", lies(
 			step{time.Second, arrive("b", holder("other")), "release o1 token=10 clean requeue o2 watch; alarm off"},
 		), "waiting as o2"},

@@ -13,6 +13,7 @@ import (
 // futures is what a key knows of futures, from the arrival of the first.
 type futures struct {
 	idle     queue
+	callers  callers          // of those that wait, idle or not
 	revival  watchdog.Instant // when those that are idle queue again
 	came     watchdog.Instant // when the last one came
 	every    time.Duration    // how long that was after the one before
@@ -29,6 +30,7 @@ var noFutures futures
 func (k *Key) needsFutures(w *Waiter) {
 	if w.Future && k.futures == &noFutures {
 		k.futures = new(futures)
+		k.futures.idle.callers, k.waiters.callers = &k.futures.callers, &k.futures.callers
 	}
 }
 

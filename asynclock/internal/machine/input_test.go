@@ -24,6 +24,9 @@ func noRenewal(c *caller) { c.terms.Renew = false }
 
 func reader(c *caller) { c.terms.Mode = store.Shared }
 
+// under bounds the wait by a context.
+func under(bound <-chan struct{}) with { return func(c *caller) { c.bound = bound } }
+
 // permits asks for so many of three.
 func permits(n int32) with {
 	return func(c *caller) { c.terms.Mode, c.terms.Limit, c.waiter.Weight = store.Permits, 3, n }
@@ -34,11 +37,11 @@ func maxHold(d time.Duration) with   { return func(c *caller) { c.terms.MaxHold 
 func minHold(d time.Duration) with   { return func(c *caller) { c.terms.MinHold = d } }
 func retention(d time.Duration) with { return func(c *caller) { c.terms.Retention = d } }
 func limit(n int) with               { return func(c *caller) { c.terms.QueueLimit = n } }
-func under(context string) with      { return func(c *caller) { c.bound = context } }
 func holder(name string) with        { return func(c *caller) { c.terms.Holder = name } }
 
 func (w *world) caller(name string, changes []with) *caller {
 	c := &caller{name: name, terms: terms()}
+	under(make(chan struct{}))(c)
 	for _, change := range changes {
 		change(c)
 	}

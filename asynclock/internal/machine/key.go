@@ -77,8 +77,8 @@ type Caller interface {
 	TakeBack() bool
 	// IsGone reports whether nobody can receive a future's result any more, or its error.
 	IsGone() bool
-	// Bound stands for the context that bounds a future's wait. It is comparable.
-	Bound() any
+	// Bound returns the channel that ends a future's wait, of the context that the caller gave; nil if none does.
+	Bound() <-chan struct{}
 }
 
 // Terms are what the store is asked for. They are comparable, because a lease passes from waiter to

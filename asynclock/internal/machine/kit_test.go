@@ -103,17 +103,12 @@ func (c *caller) TakeBack() bool {
 
 func (c *caller) IsGone() bool { return c.gone }
 
-func (c *caller) Bound() any {
-	if c.bound == "" {
-		return c
-	}
-	return c.bound
-}
+func (c *caller) Bound() <-chan struct{} { return c.bound }
 
 // A caller has asked for the key.
 type caller struct {
 	name    string
-	bound   string // its context, if it is not its own
+	bound   <-chan struct{}
 	waiter  machine.Waiter
 	terms   machine.Terms
 	lease   *machine.Lease // that it has, or that lies with it

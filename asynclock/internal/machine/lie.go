@@ -52,7 +52,7 @@ func (s *stake) lieEnds() watchdog.Instant {
 	h, f := s.holding, s.key.futures
 	switch {
 	case s.isContestedHere() && s.key.waiters.calls > 0:
-		return f.lain.Add(firstLook)
+		return min(f.lain.Add(firstLook), max(f.lieUntil, 1))
 	case s.isContested():
 		return max(f.lieUntil, 1)
 	case h.notified || s.isShared() && h.lease.joined > h.lease.lies:
@@ -151,9 +151,9 @@ func (k *Key) recallFor(w *Waiter, st *Step) {
 }
 
 // mayOvertake reports whether w may have what lies before those in the queue: F3. These are futures that nobody received
-// from when they could have had it.
+// from when they could have had it. A place in the store's queue is not given up for one that never waits.
 func (k *Key) mayOvertake(w *Waiter) bool {
-	return !w.Try && k.waiters.calls == 0 && *w.Terms == *k.waiters.first.Terms
+	return (!w.Try || k.contender() == nil) && k.waiters.calls == 0 && *w.Terms == *k.waiters.first.Terms
 }
 
 // isNew reports whether w has come just now, so that its caller may be about to receive: F2.

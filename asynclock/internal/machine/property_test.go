@@ -54,6 +54,9 @@ func runScript(t *rapid.T, mode store.Mode) {
 		if what := s.key.Unwatched(); what != "" {
 			s.Errorf("in the state %s nobody looks at %s", s.state(), what)
 		}
+		if s.key.Miscounts() {
+			s.Errorf("in the state %s the limit of the queue is miscounted", s.state())
+		}
 		if mode == store.Exclusive {
 			s.promises()
 		}

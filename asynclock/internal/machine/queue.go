@@ -7,9 +7,10 @@ type queue struct {
 	first, last *Waiter
 	next        *Waiter // is looked at next; nil: the first
 	n           int32
-	calls       int32 // of them no futures
-	tries       int32 // of them never wait
-	repeats     int32 // of them futures of a context that another one has, too, as far as was counted
+	calls       int32    // of them no futures
+	tries       int32    // of them never wait
+	patient     int32    // of them neither futures nor tries
+	callers     *callers // of the futures of its key
 }
 
 // look returns one waiter after the other.
@@ -39,10 +40,13 @@ func (q *queue) count(w *Waiter, n int32) {
 	if q.n += n; !w.Future {
 		q.calls += n
 	}
-	if w.Try {
+	switch {
+	case w.Try:
 		q.tries += n
-	} else if n < 0 && w.Future && q.repeats > 0 {
-		q.repeats--
+	case w.Future:
+		q.callers.count(w.Caller.Bound(), n)
+	default:
+		q.patient += n
 	}
 }
 

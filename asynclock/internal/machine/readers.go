@@ -53,27 +53,6 @@ func (k *Key) open(w *Waiter, now watchdog.Instant) *stake {
 	return nil
 }
 
-// takesPlace lets the reader w have what lies in a tenure that is closed: F3. Nobody waits longer for it than for the
-// future that it lay with.
-func (k *Key) takesPlace(w *Waiter, st *Step) bool {
-	if w.Terms.Mode != store.Shared || k.waiters.calls > 0 {
-		return false
-	}
-	for s := &k.stakes; s != nil; s = s.next {
-		if !s.isLying() || *w.Terms != *s.terms || !s.lastsLongEnough(st.Now) || !s.mayLie(st.Now) || w.Future && s.mayBeReceived(st.Now) {
-			continue
-		}
-		root := s.holding.lease
-		for j := root.joiner; j != nil; j = j.earlier {
-			if j.lying != nil && s.recallOne(j, st) {
-				s.admit(w, root, st)
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // closeTenures lets no more readers join.
 func (k *Key) closeTenures() {
 	for s := &k.stakes; s != nil; s = s.next {

@@ -114,14 +114,17 @@ func (k *Key) serveTry(st *Step) (served bool) {
 // retake gives what nobody has to the first waiter, which has just come. It does so at once if it is allowed to, and
 // otherwise through the store.
 func (s *stake) retake(st *Step) {
-	h := s.holding
+	h, first, tries := s.holding, s.key.waiters.first, int32(0)
+	if first.Future && !first.Try {
+		tries = fewTries // F1
+	}
 	usable := (h.retained == 0 || st.Now < h.retained) && h.failures == 0 &&
-		*s.key.waiters.first.Terms == *s.terms && s.lastsLongEnough(st.Now)
+		*first.Terms == *s.terms && s.lastsLongEnough(st.Now)
 	switch {
 	case h.lease != nil: // permits, which are passed on anyway
 	case usable && s.isShared():
 		s.reopen(st)
-	case usable && h.hasToken(st.Now) && s.deliverNext(0, st):
+	case usable && h.hasToken(st.Now) && s.deliverNext(tries, st):
 	default:
 		s.key.releaseRetained(st)
 	}

@@ -52,16 +52,13 @@ func TestFuturesOfTenures(t *testing.T) {
 			{ms, answer(2, store.AcquireReply{Status: store.Waiting, WillNotify: true}), "..."},
 			{20 * ms, alarm, "a is idle; b lies, 10; withdraw o2; alarm 30ms"},
 		}, "holding 10 until 13.345s"},
-		{"what lies in a closed tenure goes to a reader that comes", []step{
+		{"one that never waits does not cost those in the queue their place in the store", []step{
 			{0, several, ""},
-			{0, arrive("a", future, reader), "..."},
-			{0, arrive("b", future, reader), ""},
-			{0, answer(1, followed(10)), "..."},
-			{10 * ms, event(store.EventQueued), "alarm 100ms"},
-			{20 * ms, arrive("c", future, reader), "b is idle; c lies, 10"},
-			{20 * ms, arrive("d", future, reader), "acquire o2 watch requests"},
-			{21 * ms, arrive("e", reader), "c is idle; e has 10"},
-			{21 * ms, arrive("f", reader), "a is idle; f has 10; alarm 270ms"},
+			{0, arrive("a", future, permits(3)), "..."},
+			{ms, answer(1, of(3)), "..."},
+			{ms, arrive("b", future, permits(2)), "..."},
+			{ms, arrive("c", future, permits(2)), "acquire o2 watch requests weight=2"},
+			{ms + ms/2, arrive("d", try, permits(2)), ""},
 		}, "holding 10 until 13.345s"},
 		{"of several permits that lie, the last one has a millisecond to be received", []step{
 			{0, arrive("a", future, permits(2)), "acquire o1 watch requests weight=2"},

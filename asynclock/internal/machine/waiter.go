@@ -54,41 +54,34 @@ func (k *Key) Arrive(w *Waiter, st *Step) error {
 		k.futures.arrives(st.Now)
 	}
 	k.used = true
-	repeats := k.pending() >= w.Terms.QueueLimit && k.makeRoom(w, st)
-	w.Since, w.since = st.Now, k.requests
+	if !k.hasRoomFor(w) {
+		k.sweep(mostTries, st)
+		k.follow(st)
+	}
 	var free *stake
 	if k.waiters.first == nil || k.mayOvertake(w) {
 		free = k.takeUp(w, st)
 	}
-	switch {
-	case free != nil:
-		if free.isBlock() {
-			k.waiters.push(w) // permits lie with one after the other, and in the end with w
-		} else {
-			k.waiters.pushFront(w)
-		}
-		free.retake(st)
-	case k.takesPlace(w, st):
-	default:
-		if err := k.mayQueue(w, repeats, st.Now); err != nil {
+	if free == nil {
+		if err := k.mayQueue(w, st.Now); err != nil {
 			return err
 		}
+	}
+	w.Since, w.since = st.Now, k.requests
+	if free == nil || free.isBlock() { // permits lie with one after the other, and in the end with w
 		k.waiters.push(w)
-		if s := k.contender(); s != nil {
-			s.arrived(w, st)
-		}
+	} else {
+		k.waiters.pushFront(w)
+	}
+	if free != nil {
+		free.retake(st)
+	} else if s := k.contender(); s != nil {
+		s.arrived(w, st)
 	}
 	if w.Future {
 		k.sweep(fewSwept, st)
 	}
 	return nil
-}
-
-// makeRoom ends some futures that nobody can receive from, and counts who waits. It reports whether w counts with another.
-func (k *Key) makeRoom(w *Waiter, st *Step) bool {
-	k.sweep(mostTries, st)
-	k.follow(st)
-	return k.repeats(w)
 }
 
 // arrived handles that w has come to those for whom the stake contends.
@@ -99,42 +92,21 @@ func (s *stake) arrived(w *Waiter, st *Step) {
 	}
 }
 
-// pending returns how many callers wait, at most. Tries are not counted.
-func (k *Key) pending() int {
-	return int(k.waiters.n - k.waiters.tries - k.waiters.repeats + k.futures.idle.n - k.futures.idle.repeats)
-}
-
-// repeats reports whether w is a future of a context that another one has that waits. It counts those of one context as
-// one caller: a loop around a select leaves one behind in each turn, and only a collection tells that it is gone.
-func (k *Key) repeats(w *Waiter) bool {
-	if k.futures == &noFutures {
-		return false
-	}
-	bounds := make(map[any]bool)
-	for _, q := range [...]*queue{&k.waiters, &k.futures.idle} {
-		q.repeats = 0
-		for f := q.first; f != nil; f = f.behind {
-			if !f.Future || f.Try {
-				continue
-			}
-			bound := f.Caller.Bound()
-			if bounds[bound] {
-				q.repeats++
-			}
-			bounds[bound] = true
-		}
-	}
-	return w.Future && bounds[w.Caller.Bound()]
+// hasRoomFor reports whether the limit of the queue lets w wait. Those that never wait are not counted. The futures of one
+// context count once: a loop around a select leaves one behind in each turn, and only a collection tells that it is gone.
+func (k *Key) hasRoomFor(w *Waiter) bool {
+	callers := &k.futures.callers
+	return int(k.waiters.patient+callers.n) < w.Terms.QueueLimit || w.Future && !w.Try && callers.has(w.Caller.Bound())
 }
 
 // mayQueue returns an error for a waiter that can't be added to those of the key.
-func (k *Key) mayQueue(w *Waiter, repeats bool, now watchdog.Instant) error {
+func (k *Key) mayQueue(w *Waiter, now watchdog.Instant) error {
 	switch {
 	case k.waiters.first == nil && k.open(w, now) != nil:
 	case w.Try:
 		return k.keepsOut(w, now)
 	case k.hasNothing() && k.futures.idle.n == 0:
-	case !repeats && k.pending() >= w.Terms.QueueLimit:
+	case !k.hasRoomFor(w):
 		return ErrQueueFull
 	}
 	return nil
