@@ -45,6 +45,8 @@ var kindsOf = map[store.Mode][]asking{
 		{"future of one context", []with{reader, future, under(nil)}},
 		{"try", []with{reader, try}},
 		{"future try", []with{reader, future, try}},
+		{"future try with a maximum hold", []with{reader, future, try, maxHold(3 * time.Second)}},
+		{"try without renewal", []with{reader, try, noRenewal}},
 		{"other terms", []with{reader, holder("other")}},
 		{"future on other terms", []with{reader, future, holder("other")}},
 		{"retention", []with{reader, retention(time.Minute)}},

@@ -22,18 +22,20 @@ func (s *stake) admitRow(st *Step) {
 
 // admitReaders lets the first waiters join a tenure that is open to them. But whoever a stake contends for
 // stays in the queue, because the store's answer is for the first. S3: a writer that is the first closes
-// every tenure of this client.
-func (k *Key) admitReaders(st *Step) {
+// every tenure of this client. It reports whether anybody has joined.
+func (k *Key) admitReaders(st *Step) (joined bool) {
 	for w := k.waiters.first; w != nil; w = k.waiters.first {
 		s := k.open(w, st.Now)
 		if s == nil || k.contender() != nil {
 			break
 		}
 		s.admit(k.waiters.pop(), s.holding.lease, st)
+		joined = true
 	}
 	if w := k.waiters.first; w != nil && w.Terms.Mode == store.Exclusive {
 		k.closeTenures()
 	}
+	return joined
 }
 
 // open returns the tenure that the waiter w, which is the first, may join without the store, or nil. S2:

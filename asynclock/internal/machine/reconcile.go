@@ -17,8 +17,8 @@ func (k *Key) reconcile(st *Step) {
 func (k *Key) follow(st *Step) {
 	k.adapt(st)
 	k.passLoose(st)
-	for k.waiters.first != nil && k.serveTry(st) {
-		k.passLoose(st) // what the try has left of what it took up
+	for k.waiters.first != nil && (k.serveTry(st) || k.admitReaders(st)) {
+		k.passLoose(st) // what a try has left of what it took up
 	}
 	if k.waiters.first != nil {
 		k.serve(st)
@@ -27,10 +27,9 @@ func (k *Key) follow(st *Step) {
 	k.leaveAll(st)
 }
 
-// serve lets readers join a tenure that is open. For others a stake contends, if none does and one may.
+// serve lets a stake contend for the first waiter, if none does and one may.
 func (k *Key) serve(st *Step) {
-	k.admitReaders(st)
-	if k.waiters.first == nil || k.contender() != nil {
+	if k.contender() != nil {
 		return
 	}
 	if !k.rides() {

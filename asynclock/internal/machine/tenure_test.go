@@ -60,6 +60,15 @@ func TestFuturesOfTenures(t *testing.T) {
 			{ms, arrive("c", future, permits(2)), "acquire o2 watch requests weight=2"},
 			{ms + ms/2, arrive("d", try, permits(2)), ""},
 		}, "holding 10 until 13.345s"},
+		{"one that never waits is answered when the readers ahead of it have joined", []step{
+			{0, several, ""},
+			{0, arrive("a", reader), "..."},
+			{0, answer(1, followed(10)), "..."},
+			{0, arrive("b", future, reader, noRenewal), "..."},
+			{0, arrive("c", reader), "..."},
+			{0, arrive("d", try, reader, noRenewal), "..."},
+			{0, answer(2, granted(20)), "b is idle; c has 10; d has 20; renew o2 token=20 watch; alarm 250ms"},
+		}, "holding 10 until 13.345s"},
 		{"of several permits that lie, the last one has a millisecond to be received", []step{
 			{0, arrive("a", future, permits(2)), "acquire o1 watch requests weight=2"},
 			{ms / 2, arrive("b", future, permits(1)), ""},
