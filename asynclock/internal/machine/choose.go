@@ -29,9 +29,6 @@ func (s *stake) choose(tries int32, st *Step) (w *Waiter, lies bool) {
 		}
 		k.futures.idle.push(w)
 	}
-	if w := k.receiver(st); w != nil {
-		return w, false
-	}
 	for n := mostTries; ; n-- {
 		w := k.waiters.first
 		if w == nil || *w.Terms != *s.terms {
@@ -52,13 +49,9 @@ func (s *stake) choose(tries int32, st *Step) (w *Waiter, lies bool) {
 	}
 }
 
-// receiver takes a future out of the queue that the first waiter has overtaken, if somebody receives from it. A few are
-// tried, each time others.
-func (k *Key) receiver(st *Step) *Waiter {
-	first := k.waiters.first
-	if first == nil || !first.Future || first.behind == nil || first.Since <= first.behind.Since {
-		return nil
-	}
+// receiver takes a future out of the queue that first, which has just come, has overtaken, if somebody receives from it.
+// A few are tried, each time others.
+func (k *Key) receiver(first *Waiter, st *Step) *Waiter {
 	for range min(k.waiters.n, fewTries) {
 		if w := k.waiters.look(); w != first && w.Future && *w.Terms == *first.Terms && (k.send(w, st) || !w.Caller.TakeBack()) {
 			k.waiters.remove(w)

@@ -101,16 +101,19 @@ func (s *stake) askForOthers(st *Step) {
 // deliverNext gives the key to a waiter, as another lease of the holding, or lets it lie. Tries is how many
 // idle futures are tried. It reports false if nobody is to have the key.
 func (s *stake) deliverNext(tries int32, st *Step) bool {
-	h := s.holding
 	w, lies := s.choose(tries, st)
 	if w == nil {
 		return false
 	}
-	if !h.unseen && h.grant.Token != 0 { // otherwise the store has none
+	s.deliver(w, lies, st)
+	return true
+}
+
+func (s *stake) deliver(w *Waiter, lies bool, st *Step) {
+	if h := s.holding; !h.unseen && h.grant.Token != 0 { // otherwise the store has none
 		h.last++
 	}
 	s.give(w.Caller.NewLease(), w, lies, st)
-	return true
 }
 
 // renewedAt handles the waiters that a renewal, sent at sent, has reported.

@@ -264,6 +264,45 @@ func TestFuturesOrder(t *testing.T) {
 			step{ms, arrive("d", future), "a is idle; c has 10; alarm 251ms"},
 			step{ms, unlock("c"), "lease of c ends: unlocked; d lies, 11; alarm 2ms"},
 		), "holding 11 until 13.345s"},
+		{"nor does one that waits for nothing else", lies(
+			step{ms / 2, arrive("b", future), "alarm 1ms"},
+			step{ms / 2, receive("b"), ""},
+			step{ms / 2, arrive("c"), "a is idle; b has 10; alarm 250.5ms"},
+		), "holding 10 until 13.345s"},
+		{"one that came later has it after who came before, although both receive", lies(
+			step{ms / 2, arrive("b", future), "alarm 1ms"},
+			step{ms / 2, arrive("c", future), ""},
+			step{ms / 2, receive("c"), ""},
+			step{ms, arrive("d", future), "a is idle; c has 10; alarm 251ms"},
+			step{ms, receive("d"), ""},
+			step{2 * ms, arrive("e", future), ""},
+			step{2 * ms, receive("e"), ""},
+			step{2 * ms, unlock("c"), "lease of c ends: unlocked; d has 11"},
+		), "holding 11 until 13.345s"},
+		{"nor is one overtaken that is on other terms", lies(
+			step{ms / 2, arrive("b", future, holder("other")), "alarm 100ms"},
+			step{ms, receive("b"), ""},
+			step{50 * ms, arrive("c", holder("other")), "alarm 1ms"},
+			step{50 * ms, alarm, "..."},
+			step{51 * ms, answer(2, followed(20)), "b has 20"},
+		), "holding 20 until 13.395s"},
+		{"one that has come has it before futures on other terms, as long as these are patient", lies(
+			step{ms / 2, arrive("b", future, holder("other")), "alarm 100ms"},
+			step{ms, arrive("c", future), "a is idle; c lies, 10; alarm 2ms"},
+			step{100 * ms, arrive("d", future), ""},
+			step{100 * ms, alarm, "c is idle; release o1 token=10 clean requeue o2 watch requests unlimited; alarm 350ms"},
+		), "waiting as o2"},
+		{"on other terms the limit of the queue counts", lies(
+			step{ms / 2, arrive("b", future, holder("other"), limit(1)), "alarm 100ms"},
+			step{50 * ms, arrive("c", future, holder("other"), limit(1)), "refused: wait queue is full"},
+		), "holding 10 until 13.345s"},
+		{"a future that comes has its millisecond, although somebody has had the key and another waits", lies(
+			step{ms / 2, receive("a"), ""},
+			step{ms / 2, look("a"), "a has 10"},
+			step{time.Second, arrive("b", future), ""},
+			step{time.Second, arrive("c", holder("other")), ""},
+			step{time.Second, unlock("a"), "lease of a ends: unlocked; b lies, 11; renew o1 token=11 watch; alarm 1.001s"},
+		), "holding 11 until 13.345s"},
 		{"nor before who is idle and receives", lies(
 			step{ms, arrive("b", future), "a is idle; b lies, 10; alarm 2ms"},
 			step{ms, receive("a"), ""},
@@ -275,8 +314,8 @@ func TestFuturesOrder(t *testing.T) {
 			step{2 * ms, arrive("c", future, try), "b is idle; c lies, 10; alarm 3ms"},
 		), "holding 10 until 13.345s"},
 		{"but not before who waits for nothing else", lies(
-			step{ms / 2, arrive("b", future, holder("other")), "alarm 100ms"},
-			step{ms / 2, arrive("c"), "alarm 1ms"},
+			step{ms / 2, arrive("b", future), "alarm 1ms"},
+			step{ms / 2, arrive("c", holder("other")), ""},
 			step{ms, arrive("d", future), ""},
 		), "holding 10 until 13.345s"},
 		{"another client has it after its patience, although callers of this client came", lies(

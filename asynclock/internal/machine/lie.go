@@ -5,6 +5,7 @@ package machine
 import (
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -36,8 +37,10 @@ func (s *stake) isLying() bool {
 
 // isContested reports whether anybody is known to want the key who does not get it while something lies. A store
 // without a queue says of every key that somebody waits.
-func (s *stake) isContested() bool {
-	return s.holding.requested || s.holding.cohort.waited && s.key.Queues || s.isContestedHere()
+func (s *stake) isContested() bool { return s.isContestedElsewhere() || s.isContestedHere() }
+
+func (s *stake) isContestedElsewhere() bool {
+	return s.holding.requested || s.holding.cohort.waited && s.key.Queues
 }
 
 // isContestedHere is isContested by a waiter of this client.
@@ -50,9 +53,11 @@ func (s *stake) isContestedHere() bool {
 // beside readers who have it, one that lies is in nobody's way.
 func (s *stake) lieEnds() watchdog.Instant {
 	h, f := s.holding, s.key.futures
-	switch {
-	case s.isContestedHere() && s.key.waiters.calls > 0:
+	switch briefly := s.isContestedHere() && s.key.waiters.calls > 0; {
+	case briefly && s.isContestedElsewhere():
 		return min(f.lain.Add(firstLook), max(f.lieUntil, 1))
+	case briefly:
+		return f.lain.Add(firstLook)
 	case s.isContested():
 		return max(f.lieUntil, 1)
 	case h.notified || s.isShared() && h.lease.joined > h.lease.lies:
@@ -137,7 +142,7 @@ func (k *Key) recallFor(w *Waiter, st *Step) {
 	for s := &k.stakes; s != nil; s = s.next {
 		switch {
 		case !s.isLying():
-		case s.isShared() && s.terms.Mode == w.Terms.Mode && (s.isJoinable() || *w.Terms != *s.terms): // in nobody's way
+		case s.isShared() && s.terms.Mode == w.Terms.Mode && (*w.Terms != *s.terms || s.isJoinable() && !s.liesClosed()): // in nobody's way
 		case s.isShared() && w.Try && s.holding.lease.joined > s.holding.lease.lies: // it is refused anyway
 		case w.Future && !w.Try && s.mayBeReceived(st.Now):
 		case st.Now >= s.holding.deadline: // its alarm is late
@@ -150,10 +155,24 @@ func (k *Key) recallFor(w *Waiter, st *Step) {
 	}
 }
 
+// liesClosed reports whether a tenure lies that nobody may join, and nobody has any of it.
+func (s *stake) liesClosed() bool {
+	root := s.holding.lease
+	return s.holding.closed && root.joined == root.lies
+}
+
 // mayOvertake reports whether w may have what lies before those in the queue: F3. These are futures that nobody received
-// from when they could have had it. A place in the store's queue is not given up for one that never waits.
-func (k *Key) mayOvertake(w *Waiter) bool {
-	return (!w.Try || k.contender() == nil) && k.waiters.calls == 0 && *w.Terms == *k.waiters.first.Terms
+// from when they could have had it. Permits are requested for them, so for these one that never waits is not preferred.
+func (k *Key) mayOvertake(w *Waiter, now watchdog.Instant) bool {
+	if k.waiters.calls > 0 || w.Try && w.Terms.Mode != store.Exclusive {
+		return false
+	}
+	for s := &k.stakes; s != nil; s = s.next {
+		if s.isLying() && s.isUsable(w, now) && s.mayLie(now) {
+			return true
+		}
+	}
+	return false
 }
 
 // isNew reports whether w has come just now, so that its caller may be about to receive: F2.

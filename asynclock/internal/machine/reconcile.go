@@ -113,20 +113,33 @@ func (k *Key) serveTry(st *Step) (served bool) {
 // retake gives what nobody has to the first waiter, which has just come. It does so at once if it is allowed to, and
 // otherwise through the store.
 func (s *stake) retake(st *Step) {
-	h, first, tries := s.holding, s.key.waiters.first, int32(0)
-	if first.Future && !first.Try {
-		tries = fewTries // F1
-	}
-	usable := (h.retained == 0 || st.Now < h.retained) && h.failures == 0 &&
-		*first.Terms == *s.terms && s.lastsLongEnough(st.Now)
+	h, first := s.holding, s.key.waiters.first
+	usable := (h.retained == 0 || st.Now < h.retained) && s.isUsable(first, st.Now)
 	switch {
 	case h.lease != nil: // permits, which are passed on anyway
 	case usable && s.isShared():
 		s.reopen(st)
-	case usable && h.hasToken(st.Now) && s.deliverNext(tries, st):
+	case usable && h.hasToken(st.Now) && s.deliverTo(first, st):
 	default:
 		s.key.releaseRetained(st)
 	}
+}
+
+// isUsable reports whether w could have the holding if nobody had it.
+func (s *stake) isUsable(w *Waiter, now watchdog.Instant) bool {
+	return s.holding.failures == 0 && *w.Terms == *s.terms && s.lastsLongEnough(now)
+}
+
+// deliverTo gives an exclusive key to the first waiter, which has just come, or to one before it that receives: F1.
+func (s *stake) deliverTo(first *Waiter, st *Step) bool {
+	if first.Try {
+		return s.deliverNext(0, st)
+	}
+	if w := s.key.receiver(first, st); w != nil {
+		s.deliver(w, false, st)
+		return true
+	}
+	return s.deliverNext(fewTries, st)
 }
 
 // takeUp returns what is free for w, the first waiter, or nil. It takes back what lies. A reader joins a tenure that is

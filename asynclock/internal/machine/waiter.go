@@ -59,7 +59,7 @@ func (k *Key) Arrive(w *Waiter, st *Step) error {
 		k.follow(st)
 	}
 	var free *stake
-	if k.waiters.first == nil || k.mayOvertake(w) {
+	if k.waiters.first == nil || k.mayOvertake(w, st.Now) {
 		free = k.takeUp(w, st)
 	}
 	if free == nil {
