@@ -288,32 +288,46 @@ func TestFuturesThatNobodyRefersToDoNotAddUp(t *testing.T) {
 	}
 }
 
-// Many loops of one client poll one key. One after the other has it, and soon: nobody receives in the moment of a
-// release, but the next turn of some loop is never far.
+// Many loops poll one key. One after the other has it, and soon: nobody receives in the moment of a release, but the
+// next turn of some loop is never far.
 func TestManyLoopsPollOneKey(t *testing.T) {
-	const loops, times = 20, 5
-	for _, kind := range []string{"lock", "permit"} {
+	const loops, duration, times = 20, 200 * time.Millisecond, 10
+	kinds := map[string]func(w *world, c *asynclock.Client, i int) <-chan asynclock.Result{
+		"lock": func(w *world, c *asynclock.Client, _ int) <-chan asynclock.Result {
+			return c.LockChan(w.Context(), "key")
+		},
+		"permit": func(w *world, c *asynclock.Client, _ int) <-chan asynclock.Result {
+			return semaphore(w, c, 3).AcquireChan(w.Context(), 2)
+		},
+		"readers and writers": func(w *world, c *asynclock.Client, i int) <-chan asynclock.Result {
+			if i%4 < 2 {
+				return c.RLockChan(w.Context(), "key")
+			}
+			return c.LockChan(w.Context(), "key")
+		},
+	}
+	for kind, next := range kinds {
 		scene(t, kind, func(w *world) {
-			ours := w.client()
-			next := map[string]func() <-chan asynclock.Result{
-				"lock":   func() <-chan asynclock.Result { return ours.LockChan(w.Context(), "key") },
-				"permit": func() <-chan asynclock.Result { return semaphore(w, ours, 3).AcquireChan(w.Context(), 2) },
-			}[kind]
+			clients := []*asynclock.Client{w.client(), w.client()}
 			start := time.Now()
 			var running sync.WaitGroup
+			var had [4]atomic.Int32 // by each quarter of the loops: readers and writers, of one client and of the other
 			for i := range loops {
 				running.Go(func() {
 					time.Sleep(time.Duration(i) * 50 * time.Microsecond)
-					for range times {
-						l := loop(w, next, time.Millisecond, false)
+					for time.Since(start) < duration {
+						l := loop(w, func() <-chan asynclock.Result { return next(w, clients[i%2], i) }, time.Millisecond, false)
+						had[i%4].Add(1)
 						time.Sleep(100 * time.Microsecond)
 						unlock(w, l)
 					}
 				})
 			}
 			running.Wait()
-			if took := time.Since(start); took > 3*loops*times*time.Millisecond {
-				w.Errorf("%d loops had the key %d times each in %v, want some milliseconds for each time", loops, times, took)
+			for i := range had {
+				if n := had[i].Load(); n < times {
+					w.Errorf("quarter %d of the loops had the key %d times in %v, want %d at least", i, n, duration, times)
+				}
 			}
 		})
 	}
