@@ -324,6 +324,14 @@ func TestFuturesOrder(t *testing.T) {
 			step{0, arrive("c", holder("other")), ""},
 			step{400 * ms, alarm, "a is idle; b is idle; release o1 token=10 clean requeue o2 watch requests unlimited; alarm 650ms"},
 		), "waiting as o2"},
+		{"who never waits comes before them when the store has granted it, too", lies(
+			step{0, event(store.EventQueued), "..."},
+			step{100 * ms, alarm, "..."},
+			step{150 * ms, left, ""},
+			step{200 * ms, receive("a"), ""},
+			step{200 * ms, arrive("b", try), "..."},
+			step{201 * ms, answer(2, followed(20)), "b has 20"},
+		), "holding 20 until 13.545s"},
 		{"on other terms, through the store", lies(
 			step{time.Second, arrive("b", holder("other")), "release o1 token=10 clean requeue o2 watch; alarm off"},
 		), "waiting as o2"},
