@@ -139,10 +139,11 @@ func (s *stake) recallOne(l *Lease, st *Step) bool {
 
 // recallFor takes back what keeps w from the key, the first waiter: F3.
 func (k *Key) recallFor(w *Waiter, st *Step) {
+	closed := k.liesClosed(w, st)
 	for s := &k.stakes; s != nil; s = s.next {
 		switch {
 		case !s.isLying():
-		case s.isShared() && s.terms.Mode == w.Terms.Mode && (*w.Terms != *s.terms || s.isJoinable() && !s.liesClosed()): // in nobody's way
+		case s.isShared() && s.terms.Mode == w.Terms.Mode && s != closed && (*w.Terms != *s.terms || s.isJoinable() || s.holding.lease.joined > s.holding.lease.lies): // in nobody's way
 		case s.isShared() && w.Try && s.holding.lease.joined > s.holding.lease.lies: // it is refused anyway
 		case w.Future && !w.Try && s.mayBeReceived(st.Now):
 		case st.Now >= s.holding.deadline: // its alarm is late
@@ -155,10 +156,17 @@ func (k *Key) recallFor(w *Waiter, st *Step) {
 	}
 }
 
-// liesClosed reports whether a tenure lies that nobody may join, and nobody has any of it.
-func (s *stake) liesClosed() bool {
-	root := s.holding.lease
-	return s.holding.closed && root.joined == root.lies
+// liesClosed returns a tenure that the reader w could have, if it was not closed, and that nobody has any of; or nil.
+func (k *Key) liesClosed(w *Waiter, st *Step) *stake {
+	for s := &k.stakes; s != nil; s = s.next {
+		if s.isLying() && s.isShared() && s.isUsable(w, st.Now) && s.holding.closed && !s.holding.long {
+			s.notice(st)
+			if root := s.holding.lease; root.lies > 0 && root.joined == root.lies {
+				return s
+			}
+		}
+	}
+	return nil
 }
 
 // mayOvertake reports whether w may have what lies before those in the queue: F3. These are futures that nobody received
@@ -169,7 +177,7 @@ func (k *Key) mayOvertake(w *Waiter, now watchdog.Instant) bool {
 	}
 	for s := &k.stakes; s != nil; s = s.next {
 		if s.isLying() && s.isUsable(w, now) && s.mayLie(now) {
-			return true
+			return !s.isBlock() || s.hasRoomIn(k.waiters.first) && k.hasRoomFor(w) // P5
 		}
 	}
 	return false
