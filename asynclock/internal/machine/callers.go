@@ -4,10 +4,10 @@ package machine
 
 // callers counts the futures of each context. Usually there is one context.
 type callers struct {
-	n       int32 // how many contexts have any
 	first   <-chan struct{}
-	futures int32 // of the first
 	more    map[<-chan struct{}]int32
+	futures int32 // of the first
+	n       int32 // how many contexts have any
 }
 
 func (c *callers) has(bound <-chan struct{}) bool {

@@ -52,6 +52,9 @@ func (s *stake) choose(tries int32, st *Step) (w *Waiter, lies bool) {
 // receiver takes a future out of the queue that first, which has just come, has overtaken, if somebody receives from it.
 // A few are tried, each time others.
 func (k *Key) receiver(first *Waiter, st *Step) *Waiter {
+	if k.futures == &noFutures {
+		return nil
+	}
 	for range min(k.waiters.n, fewTries) {
 		if w := k.waiters.look(); w != first && w.Future && *w.Terms == *first.Terms && (k.send(w, st) || !w.Caller.TakeBack()) {
 			k.waiters.remove(w)

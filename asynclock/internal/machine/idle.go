@@ -12,15 +12,16 @@ import (
 
 // futures is what a key knows of futures, from the arrival of the first.
 type futures struct {
-	idle     queue
-	callers  callers          // of those that wait, idle or not
-	revival  watchdog.Instant // when those that are idle queue again
-	came     watchdog.Instant // when the last one came
-	every    time.Duration    // how long that was after the one before
-	lain     watchdog.Instant // since when something lies
-	lookAt   watchdog.Instant // when somebody else who receives is looked for
-	lieUntil watchdog.Instant // the end of the patience of others who want the key; 0: nothing new lay since the grant
-	vain     int8             // how often in a row the key lay in vain while others wanted it
+	idle                 queue
+	callers              callers          // of those that wait, idle or not
+	nextIdle, nextQueued *Waiter          // are looked at next
+	revival              watchdog.Instant // when those that are idle queue again
+	came                 watchdog.Instant // when the last one came
+	every                time.Duration    // how long that was after the one before
+	lain                 watchdog.Instant // since when something lies
+	lookAt               watchdog.Instant // when somebody else who receives is looked for
+	lieUntil             watchdog.Instant // the end of the patience of others who want the key; 0: nothing new lay since the grant
+	vain                 int8             // how often in a row the key lay in vain while others wanted it
 }
 
 // noFutures is that of a key that has seen none. It does not change.
@@ -29,8 +30,8 @@ var noFutures futures
 // needsFutures makes room for w.
 func (k *Key) needsFutures(w *Waiter) {
 	if w.Future && k.futures == &noFutures {
-		k.futures = new(futures)
-		k.futures.idle.callers, k.waiters.callers = &k.futures.callers, &k.futures.callers
+		f := new(futures)
+		k.futures, k.waiters.futures, f.idle.futures = f, f, f
 	}
 }
 
@@ -122,6 +123,9 @@ func (k *Key) requeueIdle() {
 // sweep ends some futures that nobody can receive from any more. Each arrival sweeps more than the one future that
 // it may leave behind, so they don't add up.
 func (k *Key) sweep(n int32, st *Step) {
+	if k.futures == &noFutures {
+		return
+	}
 	for _, q := range [...]*queue{&k.waiters, &k.futures.idle} {
 		for range min(n, q.n) {
 			if w := q.look(); w != nil && w.Future && w.Caller.IsGone() {

@@ -5,22 +5,30 @@ package machine
 // A queue holds waiters of one key in this client.
 type queue struct {
 	first, last *Waiter
-	next        *Waiter // is looked at next; nil: the first
+	futures     *futures // of the key; nil if it has seen none
 	n           int32
-	calls       int32    // of them no futures
-	tries       int32    // of them never wait
-	patient     int32    // of them neither futures nor tries
-	callers     *callers // of the futures of its key
+	calls       int32 // of them no futures
+	tries       int32 // of them never wait
+	patient     int32 // of them neither futures nor tries
 }
 
-// look returns one waiter after the other.
+// cursor is the waiter that is looked at next; nil: the first.
+func (q *queue) cursor() **Waiter {
+	if q == &q.futures.idle {
+		return &q.futures.nextIdle
+	}
+	return &q.futures.nextQueued
+}
+
+// look returns one waiter after the other, of a key that has seen a future.
 func (q *queue) look() *Waiter {
-	w := q.next
+	next := q.cursor()
+	w := *next
 	if w == nil {
 		w = q.first
 	}
 	if w != nil {
-		q.next = w.behind
+		*next = w.behind
 	}
 	return w
 }
@@ -44,7 +52,7 @@ func (q *queue) count(w *Waiter, n int32) {
 	case w.Try:
 		q.tries += n
 	case w.Future:
-		q.callers.count(w.Caller.Bound(), n)
+		q.futures.callers.count(w.Caller.Bound(), n)
 	default:
 		q.patient += n
 	}
@@ -62,8 +70,8 @@ func (q *queue) pushFront(w *Waiter) {
 }
 
 func (q *queue) remove(w *Waiter) {
-	if q.next == w {
-		q.next = w.behind
+	if q.futures != nil && *q.cursor() == w {
+		*q.cursor() = w.behind
 	}
 	if w.ahead == nil {
 		q.first = w.behind
