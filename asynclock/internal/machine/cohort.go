@@ -110,7 +110,11 @@ func (s *stake) deliverNext(tries int32, st *Step) bool {
 }
 
 func (s *stake) deliver(w *Waiter, lies bool, st *Step) {
-	if h := s.holding; !h.unseen && h.grant.Token != 0 { // otherwise the store has none
+	h := s.holding
+	if h.way = h.nextWay(); h.way == WayLocal {
+		st.Blocker = h.last
+	}
+	if !h.unseen && h.grant.Token != 0 { // otherwise the store has none
 		h.last++
 	}
 	s.give(w.Caller.NewLease(), w, lies, st)

@@ -115,6 +115,8 @@ func (s *stake) downgraded(d *Downgrade, w *Waiter, g store.Grant, st *Step) {
 	}
 	s.setRoot(w.Caller.NewLease())
 	h.lease.bound = d.bound
+	h.way = WayDowngraded
 	s.admit(w, h.lease, st)
+	h.way = WayLocal
 	s.admitRow(st)
 }

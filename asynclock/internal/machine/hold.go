@@ -30,11 +30,15 @@ func (s *stake) hold(g grant, st *Step) {
 	s.loseForgotten(st)
 	a.held = true
 	s.attempt = nil
+	if a.blocker != nil {
+		st.Blocker = a.blocker.Token
+	}
 	h, l := s.key.waiters.first.Caller.NewHolding()
 	s.holding = h
 	*h = Holding{
 		uncertain: a.uncertain,
 		inFlight:  a.inFlight,
+		way:       a.way(s.key.waiters.first, g.message),
 
 		deadline: g.deadline,
 		renewAt:  schedule{ttl: g.ttl, lane: int(s.key.Lane)}.renewAt(g.sent),
@@ -58,7 +62,7 @@ func (s *stake) hold(g grant, st *Step) {
 func (s *stake) give(l *Lease, w *Waiter, lies bool, st *Step) {
 	h := s.holding
 	l.Token, l.Owner, l.Terms, l.uncertain = h.last, s.owner, w.Terms, h.isUncertain()
-	h.lease, w.Lease = l, l
+	h.lease, w.Lease, w.Way = l, l, h.way
 	if !lies {
 		s.claim(w, st)
 		return

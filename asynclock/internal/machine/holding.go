@@ -30,6 +30,7 @@ type Holding struct {
 
 	renewing bool // a renewal is under way
 	again    bool // renew once more when it is answered
+	way      Way  // how the present lease has come; of a tenure, how the next one comes
 	failures int  // of renewals, in a row
 	failure  error
 

@@ -38,7 +38,7 @@ func (s *stake) join(w *Waiter, root *Lease) {
 	if j.earlier != nil {
 		j.earlier.later = j
 	}
-	w.Lease = j
+	w.Lease, w.Way = j, s.holding.way
 }
 
 // admit lets w share the holding of the root. The lease of a future lies in its channel, until somebody
@@ -74,5 +74,6 @@ func (k *Key) Join(w *Waiter, st *Step) bool {
 		return false
 	}
 	s.admit(w, root, st)
+	w.Way = WayJoined
 	return true
 }

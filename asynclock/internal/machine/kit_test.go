@@ -121,6 +121,7 @@ type caller struct {
 	received bool   // somebody has it
 	looked   bool   // and has looked at it
 	shown    string // what its future was last seen to do
+	blocker  int64  // the token of who was in its way, as the step says that has decided
 }
 
 // A world is one key's machine, with everybody it deals with. Tests make its steps.
@@ -143,6 +144,7 @@ type world struct {
 	releases []*machine.Release
 
 	downgrades []*machine.Downgrade // as they began
+	left       string               // what the step says of the trust that was left at a renewal
 }
 
 // A reporter is a test, or a case of a property.
@@ -172,6 +174,7 @@ func (w *world) step(in input) []string {
 	st := machine.Step{Now: w.now, Closing: w.host.closing, Keys: max(w.host.keys, 1)}
 	wasIdle := w.key.IsUnused()
 	said := in(w, &st)
+	w.left = option(st.Left != 0, "renewed %t, %.2f left", st.Renewed, st.Left)
 	w.holds(wasIdle, st.Dropped)
 	w.rests()
 	said = append(append(said, w.host.told...), w.futures()...)
@@ -242,6 +245,7 @@ func (w *world) rests() {
 // carryOut does what the shell does, and writes it down.
 func (w *world) carryOut(st *machine.Step) (did []string) {
 	for d := st.NextDecided(); d != nil; d = st.NextDecided() {
+		callerOf(d.Caller).blocker = st.Blocker
 		did = append(did, w.decided(d))
 	}
 	for l := st.NextEnded(); l != nil; l = st.NextEnded() {

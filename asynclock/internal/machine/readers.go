@@ -16,7 +16,7 @@ func (s *stake) admitRow(st *Step) {
 	for w := k.waiters.first; w != nil && *w.Terms == *s.terms && s.mayShare(w) && s.lastsLongEnough(st.Now); w = k.waiters.first {
 		s.admit(k.waiters.pop(), s.holding.lease, st)
 	}
-	s.holding.together = false
+	s.holding.together, s.holding.way = false, WayLocal
 	k.refuseAsked(st)
 }
 
@@ -67,6 +67,7 @@ func (k *Key) closeTenures() {
 // reopen makes a retained tenure one of its first waiter.
 func (s *stake) reopen(st *Step) {
 	s.setRoot(s.key.waiters.first.Caller.NewLease())
-	s.holding.retained = 0
+	s.holding.retained, s.holding.way = 0, WayRetained
 	s.admit(s.key.waiters.pop(), s.holding.lease, st)
+	s.holding.way = WayLocal
 }
