@@ -18,13 +18,16 @@ var (
 // check returns an error if the client was not made by [New], or ctx is nil.
 func (c *Client) check(ctx context.Context) error {
 	switch {
-	case c == nil || c.session == nil:
+	case !c.isUsable():
 		return errNoClient
 	case ctx == nil:
 		return errNilContext
 	}
 	return nil
 }
+
+// isUsable reports whether the client was made by [New].
+func (c *Client) isUsable() bool { return c != nil && c.session != nil }
 
 // spell returns the key that stands for all that are one lock with this one in the store.
 func (c *Client) spell(key string) string {

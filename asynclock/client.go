@@ -48,6 +48,12 @@ type Client struct {
 	overdue  overdueRenewals
 	trips    tripMeter
 	outages  outages
+	deaf     deafness
+
+	several      severalCounts // of leases; shards have those of one key
+	renewalCalls atomic.Int64
+	unconfirmed  atomic.Int64 // releases
+	foundLost    atomic.Int64 // releases
 
 	// background is the context of calls that no caller waits for. It ends when Close has finished.
 	background context.Context //nolint:containedctx // it bounds goroutines, not a call
@@ -76,6 +82,7 @@ type shard struct {
 	owners  map[string]*keyState       // by the owner id in play
 	leaving map[string]int             // how many releases of the key leave; nil: none ever did
 	watches map[<-chan struct{}]*watch // by the context's Done channel
+	counts  shardCounts
 }
 
 // Bounds of batches. One call to the store carries at most largestBatch requests. They are few
@@ -224,7 +231,7 @@ func (c *Client) lockSettings(defaults *lockSettings, options []LockOption) (*lo
 
 // TTL returns the TTL of the client's locks, if no [WithTTL] of a call says another.
 func (c *Client) TTL() time.Duration {
-	if c == nil || c.session == nil {
+	if !c.isUsable() {
 		return DefaultTTL
 	}
 	return c.settings.lock.TTL

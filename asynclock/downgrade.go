@@ -120,6 +120,10 @@ func (l *Lease) endDowngrade(d *machine.Downgrade, w *waiter, reply *store.Relea
 	defer s.shard.mu.Unlock()
 	st := s.stepNow()
 	s.machine.EndDowngrade(d, &w.Waiter, reply, &st)
+	w.countLocked(requested)
+	if w.Stage == machine.Ended {
+		w.countLocked(outcomeOf(w.Err))
+	}
 	s.carryOutLocked(&st)
 	l.reader = w.lease()
 	return l.reader, w.Err

@@ -129,7 +129,7 @@ func (e *each) request(key string) {
 	returned := false
 	defer func() {
 		if !returned && w.state == nil { // the context has panicked
-			w.refuse(key, ErrOutcomeUnknown)
+			e.client.refuse(w, key, ErrOutcomeUnknown)
 		}
 	}()
 	e.client.lockInto(w, key, nil)

@@ -9,6 +9,7 @@ import (
 // onEvent handles a notification of the store.
 func (c *Client) onEvent(e store.Event) {
 	if e.Kind == store.EventResync || e.Kind == store.EventDisconnected {
+		c.deaf.told(&e)
 		c.onMissedEvents(&e)
 		return
 	}

@@ -43,7 +43,7 @@ func (c *Client) lockInto(w *waiter, key string, options []LockOption) {
 	key = c.spell(key)
 	settings, err := c.accept(w, key, options)
 	if err != nil {
-		w.refuse(key, err)
+		c.refuse(w, key, err)
 		return
 	}
 	caller := w.ctx.Done()
@@ -60,12 +60,13 @@ func (c *Client) lockInto(w *waiter, key string, options []LockOption) {
 		if cancel != nil {
 			cancel()
 		}
-		w.refuse(key, err)
+		c.refuse(w, key, err)
 	}
 }
 
 // refuse ends a future that was never queued.
-func (w *waiter) refuse(key string, err error) {
+func (c *Client) refuse(w *waiter, key string, err error) {
+	c.countFailed(w, key, err)
 	w.state = nil // the error names the key
 	w.Stage, w.Err = machine.Ended, &Error{w.op(), key, err}
 	w.Send()

@@ -42,6 +42,8 @@ type gatherer struct {
 	held  []*Lease       // of keys[:len(held)]
 	lease *MultiLease    // that those held are parts of
 	given []*releaseCall // of keys that were given back
+
+	waited bool // in the queue of a key
 }
 
 // maxTries is how often all the keys that are missing are tried at once.
@@ -120,6 +122,7 @@ func (a *gatherer) worthWaiting(err error) bool {
 // waitForNext waits in the queue of the first key that is not held. It returns early if a key that is
 // held is lost meanwhile.
 func (a *gatherer) waitForNext() error {
+	a.waited = true
 	key := a.keys[len(a.held)]
 	result := make(chan Result, 1)
 	w := a.request(key, result)
@@ -147,13 +150,13 @@ func (a *gatherer) waitForNext() error {
 // request makes a waiter for the key, whose result comes by the channel.
 func (a *gatherer) request(key string, result chan Result) *waiter {
 	w := newWaiter(a.ctx)
-	w.Terms, w.Part, w.result, w.origin = &a.settings.Terms, a.future, result, a.origin.again()
+	w.isPart, w.Terms, w.Part, w.result, w.origin = true, &a.settings.Terms, a.future, result, a.origin.again()
 	if a.join(w, key) {
 		result <- Result{w}
 		return w
 	}
 	if err := a.client.enqueueFuture(w, key, w.ctx.Done(), nil); err != nil {
-		w.refuse(key, err)
+		a.client.refuse(w, key, err)
 	}
 	return w
 }

@@ -92,6 +92,7 @@ func (s *keyState) carryOutLocked(st *machine.Step) {
 	}
 	s.setAlarmLocked()
 	s.sendLocked(st)
+	s.countStepLocked(st)
 	if st.Dropped {
 		s.dropLocked()
 	}

@@ -241,6 +241,7 @@ func (l *Lease) renewal(ttl time.Duration) (*machine.Renewal, error) {
 // endedLocked tells everybody that the lease has ended.
 func (l *leaseCore) endedLocked() {
 	reason := l.core.Err
+	l.countEndLocked()
 	if ctx := l.own.madeLocked(); ctx != nil {
 		ctx.cancel(reason)
 	}

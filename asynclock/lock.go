@@ -34,6 +34,7 @@ func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*
 func (c *Client) lock(w *waiter, op, key string, options []LockOption) (*Lease, error) {
 	l, err := c.acquireLease(w, key, options)
 	if err != nil {
+		c.countFailed(w, key, err)
 		return nil, &Error{op, key, err}
 	}
 	return l, nil
@@ -81,7 +82,10 @@ func (w *waiter) abandonOnPanic() {
 	w.leave(ErrOutcomeUnknown)
 	if l := w.leaseNow(); l != nil {
 		l.UnlockChan(context.Background())
+		return
 	}
+	c := w.state.shard.client
+	c.countFailed(w, w.state.machine.Name, ErrOutcomeUnknown)
 }
 
 // leaseNow returns the waiter's lease, or nil.
@@ -153,6 +157,7 @@ func (c *Client) enqueue(w *waiter, key string, b bound) (arrival, error) {
 		w.state = nil
 		return arrival{}, s.publicError(err)
 	}
+	w.countLocked(requested)
 	call := st.NextAcquire()
 	s.carryOutLocked(&st)
 	return arrival{call: call, watch: g}, nil

@@ -49,14 +49,22 @@ func (c *Client) TryLockAll(ctx context.Context, keys []string, options ...LockO
 
 // lockAll implements LockAll and TryLockAll.
 func (a *gatherer) lockAll(keys []string, options []LockOption) (*MultiLease, error) {
-	if err := a.accept(keys, options); err != nil {
+	err := a.accept(keys, options)
+	if a.countRequested(); err != nil {
+		a.countFailed(err)
 		return nil, err
 	}
 	defer a.cancel()
-	if err := a.gather(); err != nil {
+	err = ErrOutcomeUnknown // unless gather returns
+	defer func() {
+		if err != nil {
+			a.countFailed(err)
+		}
+	}()
+	if err = a.gather(); err != nil {
 		return nil, err
 	}
-	a.lease.begin(a.keys, a.held)
+	a.begin()
 	return a.lease, nil
 }
 

@@ -33,7 +33,8 @@ func (c *Client) LockAllChan(ctx context.Context, keys []string, options ...Lock
 		gatherer: gatherer{client: c, ctx: ctx, op: "lock all", future: true},
 		results:  make(chan MultiResult, 1), settled: make(chan struct{}),
 	}
-	if err := f.accept(keys, options); err != nil {
+	err := f.accept(keys, options)
+	if f.countRequested(); err != nil {
 		f.answer(err)
 		f.results <- MultiResult{f}
 		return f.results
@@ -187,16 +188,21 @@ func (f *multiFuture) received() {
 			return
 		}
 		if f.allLast() {
-			f.lease.begin(f.keys, f.held)
+			f.begin()
 			return
 		}
 		key, reason := f.lostPart()
 		f.err = f.failed(key, reason)
+		f.countAcquired()
+		f.client.several.count(endOf(reason))
 	})
 }
 
 // answer makes the error the answer. Nobody has the result yet.
-func (f *multiFuture) answer(err error) { f.err = err }
+func (f *multiFuture) answer(err error) {
+	f.countFailed(err)
+	f.err = err
+}
 
 // lostPart returns the key and the reason of the part that ended first.
 func (f *multiFuture) lostPart() (key string, reason error) {

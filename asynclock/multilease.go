@@ -47,6 +47,8 @@ type multiCore struct {
 	err      error      // why it ended
 	fnCancel context.CancelCauseFunc
 	release  *multiRelease // what Unlock began; nil if it was not called
+
+	counts *severalCounts // in which its end counts; nil: no caller has it yet
 }
 
 // newMultiLease makes a lease without parts. The values have no end, and no methods of the application
@@ -108,6 +110,16 @@ func (m *MultiLease) begin(keys []string, parts []*Lease) {
 	for _, l := range parts {
 		l.count(now)
 	}
+	m.countIn(&m.client().several)
+}
+
+// countIn counts the end of the lease, which a caller has from now on.
+func (m *multiCore) countIn(counts *severalCounts) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.counts = counts; m.err != nil { // it has just ended
+		counts.count(endOf(m.err))
+	}
 }
 
 // count lets the bounds of a part count from now.
@@ -138,6 +150,7 @@ func (m *multiCore) end(reason error) {
 		return
 	}
 	m.err = reason
+	m.counts.count(endOf(reason))
 	m.core.Over.Store(true)
 	fnCancel := m.fnCancel
 	m.mu.Unlock()

@@ -44,7 +44,7 @@ func (c *Client) Observe(key string, o Observer) (stop func(), err error) {
 }
 
 func (c *Client) observe(key string, o Observer) (*Observer, error) {
-	if c == nil || c.session == nil {
+	if !c.isUsable() {
 		return nil, errNoClient
 	}
 	if err := checkKey(key); err != nil {

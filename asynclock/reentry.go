@@ -162,7 +162,9 @@ func (w *waiter) joinNow(b bound) (g *watch, ok bool) {
 	st := s.begin()
 	defer s.end(&st)
 	g = s.shard.watchLocked(w, b)
-	if ok = s.machine.Join(&w.Waiter, &st); !ok {
+	if ok = s.machine.Join(&w.Waiter, &st); ok {
+		w.countLocked(requested)
+	} else {
 		s.shard.unwatchLocked(w) // others have the watch, or nobody has armed it
 		w.state, w.Stage, w.Lease = nil, machine.Queued, nil
 	}

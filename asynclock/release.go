@@ -193,16 +193,16 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 		r.finish(nil)
 	case reply.Err == nil:
 		err := r.core.Lost(reply.Cause)
-		r.logLoss(err)
+		r.noteLoss(err)
 		r.finish(err)
 	default:
 		r.finish(r.unconfirmed(reply.Err))
 	}
 }
 
-// logLoss logs that the key was not ours any more. If nobody had it, that harms nobody, unless another was given it:
+// noteLoss counts and logs that the key was not ours any more. If nobody had it, that harms nobody, unless another was given it:
 // somebody may have had it at that time.
-func (r *releaseCall) logLoss(cause error) {
+func (r *releaseCall) noteLoss(cause error) {
 	text := "unlock found that the lease was lost"
 	if r.core.Unheld {
 		if !errors.Is(cause, ErrStolen) && !errors.Is(cause, ErrForced) {
@@ -210,6 +210,7 @@ func (r *releaseCall) logLoss(cause error) {
 		}
 		text = "another has a key that was retained"
 	}
+	r.client.foundLost.Add(1)
 	r.client.log.Add(slog.LevelWarn, text,
 		slog.String("key", r.core.Request().Key), slog.Int64("token", r.core.Request().Token), slog.Any("cause", cause))
 }
@@ -222,6 +223,7 @@ func (r *releaseCall) repeats(err error) bool {
 
 // unconfirmed returns the error of a release that the store has never confirmed.
 func (r *releaseCall) unconfirmed(err error) error {
+	r.client.unconfirmed.Add(1)
 	if r.client.background.Err() != nil {
 		err = failure.Join(ErrOutcomeUnknown, ErrClosed)
 	}
@@ -245,6 +247,9 @@ func (r *releaseCall) rested(reply *store.ReleaseReply) error {
 	err := s.machine.Rested(&r.core, reply, &st)
 	if reply.Err == nil && r.explained() {
 		return nil
+	}
+	if reply.Err == nil && err != nil {
+		r.client.foundLost.Add(1)
 	}
 	return err
 }

@@ -53,6 +53,7 @@ func (c *Client) sendRenewalsAtOnce(lane int, calls []*machine.Renewal) {
 	requests := make([]store.RenewRequest, len(calls))
 	timeout, useful := calls[0].Timeout, time.Duration(0)
 	now := watchdog.Now()
+	c.renewalCalls.Add(1)
 	for i, call := range calls {
 		call.Sent = now
 		requests[i] = call.Request
@@ -98,6 +99,7 @@ func (c *Client) renewNow(ctx context.Context, calls []*machine.Renewal) []error
 	requests, errs := make([]store.RenewRequest, len(calls)), make([]error, len(calls))
 	timeout := calls[0].Timeout
 	now := watchdog.Now()
+	c.renewalCalls.Add(1)
 	for i, call := range calls {
 		call.Sent = now
 		requests[i] = call.Request

@@ -114,7 +114,7 @@ func (s *Semaphore) AcquireChan(ctx context.Context, n int, options ...LockOptio
 	w := newWaiter(ctx)
 	if err := s.prepare(w, n); err != nil {
 		w.result = make(chan Result, 1)
-		w.refuse(s.Key(), err)
+		s.ofClient().refuse(w, s.Key(), err)
 		return w.result
 	}
 	return s.client.future(w, s.key, options)
@@ -174,14 +174,23 @@ func (s *Semaphore) setPermits(ctx context.Context, n int) error {
 	return session.SetLimit(ctx, s.key, int32(n))
 }
 
+// ofClient returns the semaphore's client, or nil.
+func (s *Semaphore) ofClient() *Client {
+	if s == nil {
+		return nil
+	}
+	return s.client
+}
+
 // isNone reports whether s is no semaphore that a client has made.
-func (s *Semaphore) isNone() bool { return s == nil || s.client == nil }
+func (s *Semaphore) isNone() bool { return s.ofClient() == nil }
 
 var errNoSemaphore = fmt.Errorf("%w: not a semaphore of Client.Semaphore", ErrInvalidOption)
 
 // acquire implements the calls that return a lease.
 func (s *Semaphore) acquire(w *waiter, op string, n int, options []LockOption) (*Lease, error) {
 	if err := s.prepare(w, n); err != nil {
+		s.ofClient().countFailed(w, s.Key(), err)
 		return nil, &Error{op, s.Key(), err}
 	}
 	return s.client.lock(w, op, s.key, options)

@@ -20,6 +20,7 @@ type waiter struct {
 	mode       Mode       // what it takes of the key
 	sent       bool       // the result is in the channel, or was received
 	counted    bool       // its result was looked at; guarded by each
+	isPart     bool       // it is for one of several keys, which count as one
 	watchPlace int32      // index in watch
 	watch      *watch
 	each       *each            // the LockEach that it is of; nil if none
@@ -67,6 +68,7 @@ func (s *keyState) decidedLocked(decided *machine.Waiter) {
 	if w.Stage == machine.Ended {
 		w.Err = s.publicError(w.Err)
 	}
+	w.countDecidedLocked()
 	if w.origin != nil {
 		w.lease() // its caller may never look at the result
 	}

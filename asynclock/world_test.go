@@ -87,7 +87,13 @@ func (w *world) clientOf(st store.Store, options ...asynclock.ClientOption) *asy
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.Cleanup(func() { abandon(c) })
+	w.Cleanup(func() {
+		w.wantSums(c)
+		abandon(c)
+		synctest.Wait() // until calls have returned, which count why they failed
+		w.wantSums(c)
+		w.wantAllOver(c)
+	})
 	return c
 }
 

@@ -70,7 +70,7 @@ func (s *stake) chooseIdle(st *Step) (w *Waiter, lies bool) {
 	for n := min(k.futures.idle.n, fewTries); n > 0 && s.mayLie(st.Now) && k.waiters.tries == 0; n-- {
 		switch w := k.futures.idle.pop(); {
 		case w.Caller.IsGone():
-			st.fail(w, errGone)
+			st.fail(w, ErrGone)
 		case *w.Terms == *s.terms:
 			return w, !k.send(w, st)
 		default:

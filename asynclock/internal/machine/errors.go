@@ -19,6 +19,7 @@ var (
 	ErrMaxHold    = fmt.Errorf("%w: maximum hold reached", store.ErrLost)
 	ErrNotRenewed = fmt.Errorf("%w: renewals failed until the trust deadline", store.ErrLost)
 	ErrPermits    = errors.New("asynclock: more permits than there are")
+	ErrGone       = errors.New("nobody can receive the result") // so nobody sees it
 )
 
 // A HeldError says who has the key that a waiter was refused, or waits for.

@@ -3,7 +3,6 @@
 package machine
 
 import (
-	"errors"
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
@@ -55,7 +54,7 @@ func (k *Key) setAside(w *Waiter, st *Step) {
 		st.fail(w, &HeldError{Remaining: -1})
 		return
 	case w.Caller.IsGone():
-		st.fail(w, errGone)
+		st.fail(w, ErrGone)
 		return
 	}
 	if k.futures.idle.pushFront(w); k.futures.idle.n == 1 {
@@ -84,7 +83,7 @@ func (k *Key) revive(st *Step) {
 	for n := k.futures.idle.n; n > 0; n-- {
 		switch w := k.futures.idle.pop(); {
 		case w.Caller.IsGone():
-			st.fail(w, errGone)
+			st.fail(w, ErrGone)
 		case lying != nil && *w.Terms == *lying.terms:
 			k.futures.idle.push(w)
 		default:
@@ -130,7 +129,7 @@ func (k *Key) sweep(n int32, st *Step) {
 		for range min(n, q.n) {
 			if w := q.look(); w != nil && w.Future && w.Caller.IsGone() {
 				q.remove(w)
-				st.fail(w, errGone)
+				st.fail(w, ErrGone)
 			}
 		}
 	}
@@ -139,5 +138,3 @@ func (k *Key) sweep(n int32, st *Step) {
 // fewSwept is how many futures of each queue an arrival looks at.
 const fewSwept int32 = 3
 
-// errGone ends a future that nobody can receive from, so nobody sees it.
-var errGone = errors.New("nobody can receive the result")

@@ -23,7 +23,8 @@ type Key struct {
 	requests uint32   // how many were made
 	leaving  int32    // how many releases of [Release.Leaves] the next try waits for
 	Traits
-	used   bool  // somebody has come, and the key was not dropped since
+	used    bool  // somebody has come, and the key was not dropped since
+	Counted Use   // the shell's; the machine does not look at it
 	stakes stake // the first of them. An exclusive lock needs no other.
 }
 

@@ -35,6 +35,7 @@ type Lease struct {
 	lies      int32 // how many of these lie in a channel
 	unlocked  bool  // Unlock was called
 	uncertain bool  // of Owner; see Attempt
+	Counted   uint8 // the shell's; the machine does not look at it
 }
 
 func (l *Lease) link() **Lease { return &l.next }

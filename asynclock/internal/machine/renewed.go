@@ -57,7 +57,7 @@ func (k *Key) Renewed(r *Renewal, reply store.RenewReply, st *Step) {
 		s.tick(st)
 		return
 	}
-	st.Left, st.Renewed = float32(h.deadline.Sub(st.Now))/float32(s.ttl()), reply.Err == nil
+	st.Left, st.Renewed = h.trustLeft(st.Now), reply.Err == nil
 	h.renewing = h.renewing && (r.manual || r.late)
 	switch {
 	case reply.Err == nil:

@@ -176,14 +176,14 @@ func TestTrustThatWasLeft(t *testing.T) {
 		{"a renewal", held(
 			step{5 * time.Second, alarm, "..."},
 			step{8 * time.Second, renewed(1, store.RenewReply{TTL: ttl}), "..."},
-			step{8 * time.Second, trustLeft, "renewed true, 0.36 left"},
+			step{8 * time.Second, trustLeft, "renewed true, 0.40 left"},
 			step{8 * time.Second, check("a", 0), "..."},
 			step{8 * time.Second, trustLeft, "nothing"},
 		), "holding 10 until 18.345s"},
 		{"a renewal that fails", held(
 			step{5 * time.Second, alarm, "..."},
 			step{8 * time.Second, renewed(1, store.RenewReply{Err: store.ErrUnreachable}), "..."},
-			step{8 * time.Second, trustLeft, "renewed false, 0.36 left"},
+			step{8 * time.Second, trustLeft, "renewed false, 0.40 left"},
 		), "holding 10 until 13.345s"},
 		{"the answer comes after the lease has ended", held(
 			step{5 * time.Second, alarm, "..."},

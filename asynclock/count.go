@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+	"errors"
+	"math/bits"
+	"sync"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// Counts are plain numbers in each shard, under the mutex that a request holds anyway. So nothing contends for them.
+
+// A counter is an index of counts.
+type counter uint8
+
+const (
+	requested counter = iota
+	refusedHeld
+	refusedQueueFull
+	refusedGrace
+	refusedUnreachable
+	refusedDenied
+	refusedClosed
+	refusedInvalid
+	refusedOther
+	givenUpTimeout
+	givenUpCanceled
+	givenUpForgotten
+	endedUnlocked
+	endedExpired
+	endedNotRenewed
+	endedStolen
+	endedForced
+	endedMaxHold
+	endedOther
+	endedClosed
+	acquired // by the first way; the others follow
+	counters = acquired + counter(machine.Ways)
+)
+
+// counts are of one kind of lease.
+type counts [counters]int64
+
+// shardCounts are the counts of one shard, or of all.
+type shardCounts struct {
+	of                  [Permits + 1]counts // by mode
+	uses                [machine.Uses]int64 // keys, by what the client does with them
+	renewed, notRenewed int64
+	trust               trustLeft
+}
+
+// addTo adds the shard's counts to a sum.
+func (sh *shard) addTo(sum *shardCounts) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for mode := range sum.of {
+		for i := range sum.of[mode] {
+			sum.of[mode][i] += sh.counts.of[mode][i]
+		}
+	}
+	for i, n := range sh.counts.uses {
+		sum.uses[i] += n
+	}
+	sum.renewed += sh.counts.renewed
+	sum.notRenewed += sh.counts.notRenewed
+	sum.trust.add(&sh.counts.trust, watchdog.Now())
+}
+
+// countLocked counts what w has come to.
+func (w *waiter) countLocked(i counter) {
+	if !w.isPart {
+		w.state.shard.counts.of[w.mode][i]++
+	}
+}
+
+// countDecidedLocked counts the result of w. That of a call which has failed is counted by its caller, who knows why.
+func (w *waiter) countDecidedLocked() {
+	if w.isPart {
+		return
+	}
+	switch {
+	case w.Stage == machine.Claimed:
+		l := leaseOf(w.Lease)
+		l.core.Counted = 1 + uint8(w.mode)
+		w.countLocked(acquired + counter(w.Way))
+		if l.core.Err != nil { // in the same step
+			l.countEndLocked()
+		}
+	case w.Future && errors.Is(w.Err, ErrLost): // it was received, and has ended before its caller looked
+		w.countLocked(acquired + counter(w.Way))
+		w.countLocked(endOf(w.Err))
+	case w.Future:
+		w.countLocked(outcomeOf(w.Err))
+	}
+}
+
+// countEndLocked counts the end of a lease that a caller has had.
+func (l *leaseCore) countEndLocked() {
+	if n := l.core.Counted; n > 0 { // 1 more than the mode
+		l.state.shard.counts.of[n-1][endOf(l.core.Err)]++
+	}
+}
+
+// countFailed counts a request that has failed. It may never have been queued.
+func (c *Client) countFailed(w *waiter, key string, err error) {
+	if !c.isUsable() || w.isPart {
+		return
+	}
+	sh := c.shardOf(key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	n := &sh.counts.of[w.mode]
+	if w.state == nil {
+		n[requested]++
+	}
+	n[outcomeOf(err)]++
+}
+
+// countStepLocked counts what a step says.
+func (s *keyState) countStepLocked(st *machine.Step) {
+	n := &s.shard.counts
+	if st.Left > 0 {
+		if st.Renewed {
+			n.renewed++
+		} else {
+			n.notRenewed++
+		}
+		n.trust.note(st.Left, st.Now)
+	}
+	use := s.machine.Use()
+	if changed := use ^ s.machine.Counted; changed != 0 {
+		for ; changed != 0; changed &= changed - 1 {
+			i := bits.TrailingZeros8(uint8(changed))
+			if use&(1<<i) != 0 {
+				n.uses[i]++
+			} else {
+				n.uses[i]--
+			}
+		}
+		s.machine.Counted = use
+	}
+}
+
+// outcomeOf returns the counter of a request that has failed. What a caller waited for may be part of the error
+// by which it gave up.
+func outcomeOf(err error) counter {
+	for _, o := range outcomes {
+		if errors.Is(err, o.err) {
+			return o.counter
+		}
+	}
+	return refusedOther
+}
+
+// outcomes are looked at in this order.
+var outcomes = []struct {
+	err     error
+	counter counter
+}{
+	{context.DeadlineExceeded, givenUpTimeout},
+	{context.Canceled, givenUpCanceled},
+	{machine.ErrGone, givenUpForgotten},
+	{ErrHeld, refusedHeld},
+	{ErrQueueFull, refusedQueueFull},
+	{ErrClosed, refusedClosed},
+	{ErrGrace, refusedGrace},
+	{ErrUnreachable, refusedUnreachable},
+	{ErrOutcomeUnknown, refusedUnreachable},
+	{ErrDenied, refusedDenied},
+	{ErrInvalidKey, refusedInvalid},
+	{ErrInvalidOption, refusedInvalid},
+	{ErrReentry, refusedInvalid},
+	{ErrLockOrder, refusedInvalid},
+	{ErrPermits, refusedInvalid},
+	{ErrUnsupported, refusedInvalid},
+}
+
+// endOf returns the counter of a lease that has ended.
+func endOf(reason error) counter {
+	for _, e := range ends {
+		if errors.Is(reason, e.err) {
+			return e.counter
+		}
+	}
+	return endedOther
+}
+
+var ends = []struct {
+	err     error
+	counter counter
+}{
+	{ErrUnlocked, endedUnlocked},
+	{store.ErrForced, endedForced},
+	{ErrStolen, endedStolen},
+	{ErrMaxHold, endedMaxHold},
+	{ErrNotRenewed, endedNotRenewed},
+	{ErrExpired, endedExpired},
+	{ErrClosed, endedClosed},
+}
+
+// severalCounts are the counts of leases over several keys. These belong to no shard.
+type severalCounts struct {
+	mu sync.Mutex // nothing else is locked under it
+	counts
+}
+
+func (n *severalCounts) count(i counter) {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.counts[i]++
+}
+
+// countRequested counts a request for several keys.
+func (a *gatherer) countRequested() {
+	if a.client.isUsable() {
+		a.client.several.count(requested)
+	}
+}
+
+// countFailed counts that it has failed.
+func (a *gatherer) countFailed(err error) {
+	if a.client.isUsable() {
+		a.client.several.count(outcomeOf(err))
+	}
+}
+
+// countAcquired counts that its caller has all the keys.
+func (a *gatherer) countAcquired() {
+	way := machine.WayAtOnce
+	if a.waited {
+		way = machine.WayQueued
+	}
+	a.client.several.count(acquired + counter(way))
+}
+
+// begin makes the lease its caller's.
+func (a *gatherer) begin() {
+	a.countAcquired()
+	a.lease.begin(a.keys, a.held)
+}
+
+func (n *severalCounts) public() Acquisitions {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.counts.public()
+}
+
+// trustTime is how long the least trust is remembered, and up to twice as long.
+const trustTime = 15 * time.Second
+
+// trustLeft is the least trust that was left when a renewal was answered, in the present time and in the one before.
+type trustLeft struct {
+	number        int64   // of the present time
+	now, previous float32 // 0: nothing was renewed
+}
+
+func (t *trustLeft) note(left float32, at watchdog.Instant) {
+	t.moveTo(int64(at) / int64(trustTime))
+	t.now = lesser(t.now, left)
+}
+
+// moveTo makes the time with that number the present one.
+func (t *trustLeft) moveTo(number int64) {
+	switch number - t.number {
+	case 0:
+		return
+	case 1:
+		t.previous = t.now
+	default:
+		t.previous = 0
+	}
+	t.number, t.now = number, 0
+}
+
+// add adds what another remembers.
+func (t *trustLeft) add(other *trustLeft, at watchdog.Instant) {
+	o := *other
+	o.moveTo(int64(at) / int64(trustTime))
+	t.now = lesser(t.now, lesser(o.now, o.previous))
+}
+
+// least returns 1 if nothing was renewed.
+func (t *trustLeft) least() float32 {
+	if t.now == 0 {
+		return 1
+	}
+	return t.now
+}
+
+// lesser returns the lesser one of two, where 0 is none.
+func lesser(a, b float32) float32 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// A deafness knows the lanes whose notifications don't come through.
+type deafness struct {
+	mu    sync.Mutex // nothing else is locked under it
+	all   bool
+	lanes map[int]bool
+}
+
+// told handles that notifications don't come through, or do so again.
+func (d *deafness) told(e *store.Event) {
+	deaf := e.Kind == store.EventDisconnected
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case !e.OneLane:
+		d.all = deaf
+		clear(d.lanes)
+	case deaf && d.lanes == nil:
+		d.lanes = map[int]bool{e.Lane: true}
+	case deaf:
+		d.lanes[e.Lane] = true
+	default:
+		delete(d.lanes, e.Lane)
+	}
+}
+
+func (d *deafness) isSo() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.all || len(d.lanes) > 0
+}
