@@ -42,6 +42,7 @@ func (c *Client) sendAcquires(_ int, calls []*machine.Acquire) {
 		replies[i].Err = ourTimeout(c.background, replies[i].Err)
 		onAcquire(call, &replies[i])
 	}
+	c.hooks.called("acquire", now, false, len(replies), func(i int) error { return replies[i].Err })
 }
 
 // acquire sends the first requests of attempts on their caller's own goroutine. This saves the
@@ -71,6 +72,7 @@ func (c *Client) acquire(caller context.Context, calls ...*machine.Acquire) {
 			}
 			onAcquire(call, &reply)
 		}
+		c.hooks.called("acquire", now, true, len(replies), func(i int) error { return replies[i].Err })
 	}()
 	answers := c.session.Acquire(ctx, requests)
 	for i, call := range calls {

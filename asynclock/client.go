@@ -45,6 +45,7 @@ type Client struct {
 	log      *asynclog.Log
 	limits   limiter
 	leaks    *leakDetector // nil unless WithLeakDetection says so
+	hooks    *hooks        // nil unless WithHooks has given some
 	overdue  overdueRenewals
 	trips    tripMeter
 	outages  outages
@@ -141,6 +142,7 @@ func newClient(settings clientSettings) *Client {
 	c := &Client{
 		settings: settings,
 		log:      settings.log(),
+		hooks:    newHooks(settings.hooks),
 		seed:     maphash.MakeSeed(),
 		unused:   make(chan struct{}, 1),
 		closed:   make(chan struct{}),

@@ -57,7 +57,7 @@ func (c *Client) Close(ctx context.Context) error {
 var (
 	errLeaveStore = errors.New("leave the store")
 	errCloseStore = errors.New("close the store")
-	errStuck      = errors.New("the store or the log handler does not return from a call")
+	errStuck      = errors.New("the store, the log handler or a hook does not return from a call")
 )
 
 func (c *Client) close(ctx context.Context) error {
@@ -169,7 +169,7 @@ func (c *Client) logHeld() {
 }
 
 // stopCalls ends every call that is under way, and all goroutines. It fails if a call of the store
-// or of the log handler does not return.
+// of the log handler or of a hook does not return.
 func (c *Client) stopCalls() error {
 	c.stop()
 	for _, task := range c.watchdog.Close() {
@@ -181,6 +181,7 @@ func (c *Client) stopCalls() error {
 		c.overdue.flying.Wait()
 		c.releases.Close()
 		c.stops.Close()
+		c.hooks.close()
 	})
 	c.limits.close()
 	if inTime = c.log.Close() && inTime; !inTime {

@@ -74,14 +74,24 @@ func (sh *shard) addTo(sum *shardCounts) {
 
 // countLocked counts what w has come to.
 func (w *waiter) countLocked(i counter) {
-	if !w.isPart {
+	if !w.uncounted {
 		w.state.shard.counts.of[w.mode][i]++
 	}
 }
 
+// countRefusedLocked counts that w was refused at once.
+func (w *waiter) countRefusedLocked(sh *shard, err error) {
+	if !w.uncounted {
+		n := &sh.counts.of[w.mode]
+		n[requested]++
+		n[outcomeOf(err)]++
+	}
+	w.uncounted = true
+}
+
 // countDecidedLocked counts the result of w. That of a call which has failed is counted by its caller, who knows why.
 func (w *waiter) countDecidedLocked() {
-	if w.isPart {
+	if w.uncounted {
 		return
 	}
 	switch {
@@ -109,17 +119,17 @@ func (l *leaseCore) countEndLocked() {
 
 // countFailed counts a request that has failed. It may never have been queued.
 func (c *Client) countFailed(w *waiter, key string, err error) {
-	if !c.isUsable() || w.isPart {
+	if !c.isUsable() || w.uncounted {
 		return
 	}
+	outcome := outcomeOf(err)
 	sh := c.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	n := &sh.counts.of[w.mode]
 	if w.state == nil {
-		n[requested]++
+		sh.counts.of[w.mode][requested]++
 	}
-	n[outcomeOf(err)]++
+	sh.counts.of[w.mode][outcome]++
 }
 
 // countStepLocked counts what a step says.
@@ -150,6 +160,9 @@ func (s *keyState) countStepLocked(st *machine.Step) {
 // outcomeOf returns the counter of a request that has failed. What a caller waited for may be part of the error
 // by which it gave up.
 func outcomeOf(err error) counter {
+	if _, is := err.(*HeldError); is { //nolint:errorlint // the most frequent one, and by itself
+		return refusedHeld
+	}
 	for _, o := range outcomes {
 		if errors.Is(err, o.err) {
 			return o.counter
@@ -183,6 +196,9 @@ var outcomes = []struct {
 
 // endOf returns the counter of a lease that has ended.
 func endOf(reason error) counter {
+	if reason == ErrUnlocked { //nolint:errorlint // the most frequent one, and by itself
+		return endedUnlocked
+	}
 	for _, e := range ends {
 		if errors.Is(reason, e.err) {
 			return e.counter
@@ -238,6 +254,9 @@ func (a *gatherer) countAcquired() {
 	way := machine.WayAtOnce
 	if a.waited {
 		way = machine.WayQueued
+	}
+	if a.asked != nil {
+		a.asked.way = way
 	}
 	a.client.several.count(acquired + counter(way))
 }

@@ -59,6 +59,12 @@ func (l *Lease) downgrade(ctx context.Context) (reader *Lease, err error) {
 	if err != nil {
 		return nil, err
 	}
+	writer := l.hold()
+	defer func() {
+		if writer.tell(); reader != nil && c.hooks != nil {
+			reader.begins(l.downgradeAsked(ctx, writer))
+		}
+	}()
 	ctx = l.outlivedBy(ctx)
 	w := newReader(ctx)
 	w.state, w.origin = l.state, c.leaks.origin()
@@ -98,8 +104,10 @@ func (c *Client) requestRest(ctx context.Context, ttl time.Duration, d *machine.
 func (c *Client) sendRest(ctx context.Context, ttl time.Duration, d *machine.Downgrade) store.ReleaseReply {
 	bounded := c.limits.bound(ctx, machine.CallTimeout(ttl), 0)
 	defer bounded.leave()
+	now := watchdog.Now()
 	reply := c.session.Release(bounded, []store.ReleaseRequest{d.Request})[0]
 	reply.Err = ourTimeout(ctx, reply.Err)
+	c.hooks.called("release", now, true, 1, func(int) error { return reply.Err })
 	return reply
 }
 

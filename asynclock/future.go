@@ -46,6 +46,9 @@ func (c *Client) lockInto(w *waiter, key string, options []LockOption) {
 		c.refuse(w, key, err)
 		return
 	}
+	if c.asksHooks() {
+		c.ask(w, w.op(), key, settings)
+	}
 	caller := w.ctx.Done()
 	cancel := w.boundWait(settings.wait)
 	if w.Stage == machine.Joining {
@@ -70,6 +73,7 @@ func (c *Client) refuse(w *waiter, key string, err error) {
 	w.state = nil // the error names the key
 	w.Stage, w.Err = machine.Ended, &Error{w.op(), key, err}
 	w.Send()
+	w.asked().waited(w.Err)
 }
 
 // enqueueFuture is lock for LockChan: it does not wait, and watches the context. Caller is
@@ -123,6 +127,7 @@ func (r Result) Lease() (*Lease, error) {
 	if err != nil {
 		return nil, &Error{w.op(), w.state.machine.Name, err}
 	}
+	w.asked().hold(l)
 	return l, nil
 }
 

@@ -44,6 +44,9 @@ type gatherer struct {
 	given []*releaseCall // of keys that were given back
 
 	waited bool // in the queue of a key
+
+	asked      *asked       // nil if there are no hooks
+	heldValues *laterValues // likewise
 }
 
 // maxTries is how often all the keys that are missing are tried at once.
@@ -150,7 +153,7 @@ func (a *gatherer) waitForNext() error {
 // request makes a waiter for the key, whose result comes by the channel.
 func (a *gatherer) request(key string, result chan Result) *waiter {
 	w := newWaiter(a.ctx)
-	w.isPart, w.Terms, w.Part, w.result, w.origin = true, &a.settings.Terms, a.future, result, a.origin.again()
+	w.uncounted, w.Terms, w.Part, w.result, w.origin = true, &a.settings.Terms, a.future, result, a.origin.again()
 	if a.join(w, key) {
 		result <- Result{w}
 		return w
@@ -243,7 +246,7 @@ func (a *gatherer) giveBack(leases []*Lease) {
 			continue
 		}
 		l.leaveWhole()
-		if call, _, _ := l.unlock(); call != nil { // nobody else has unlocked it
+		if call, _, _, _ := l.unlock(); call != nil { // nobody else has unlocked it
 			calls = append(calls, call)
 		}
 	}

@@ -68,7 +68,7 @@ func (a *gatherer) tryAll(keys []string) []keyTry {
 		t := &tries[i]
 		t.key = key
 		w := t.waiter.begin(a.ctx)
-		w.isPart, w.Terms, w.Try, w.Part, w.origin = true, &a.settings.Terms, true, a.future, a.origin.again()
+		w.uncounted, w.Terms, w.Try, w.Part, w.origin = true, &a.settings.Terms, true, a.future, a.origin.again()
 		if a.join(w, key) {
 			a.answer(t)
 		}

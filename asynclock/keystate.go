@@ -88,7 +88,7 @@ func (s *keyState) carryOutLocked(st *machine.Step) {
 		leaseOf(l).endedLocked()
 	}
 	for w := st.NextDecided(); w != nil; w = st.NextDecided() {
-		s.decidedLocked(w)
+		s.decidedLocked(w, st.Blocker)
 	}
 	s.setAlarmLocked()
 	s.sendLocked(st)

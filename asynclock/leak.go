@@ -69,6 +69,7 @@ type multiLeak struct {
 type origin struct {
 	callers []uintptr
 	lease   *Lease // the caller's; nil if it has none
+	asked   *asked // nil if there are no hooks, or it is for one of several keys
 }
 
 // origin returns that of the present call, or nil if leaks are not detected.

@@ -160,7 +160,9 @@ func collect(w *world) {
 // detecting returns a client that warns of forgotten leases.
 func (w *world) detecting(log *notebook) *asynclock.Client {
 	w.Helper()
-	return w.client(asynclock.WithLeakDetection(true), log.option(slog.LevelWarn))
+	w.clients++
+	// What hooks are told of a lease has the context of its request, and with that the lease around it.
+	return w.newClient(w.store, false, asynclock.WithLeakDetection(true), log.option(slog.LevelWarn))
 }
 
 func TestForgottenLeasesAreTold(t *testing.T) {

@@ -4,6 +4,7 @@ package asynclock
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
@@ -37,8 +38,21 @@ type leaseCore struct {
 	// All below is guarded by the shard's mutex.
 
 	release  *releaseCall            // what Unlock sent; nil if nothing
-	notes    chan struct{}           // has room for whoever writes a note; nil: nobody has yet
+	more     *leaseMore              // what most leases lack; nil: it has none of it
 	fnCancel context.CancelCauseFunc // ends the context of WithLock's function
+}
+
+// A leaseMore is what most leases lack.
+type leaseMore struct {
+	notes chan struct{} // has room for whoever writes a note; nil: nobody has yet
+	hold  *hold         // what hooks are told; nil: nothing
+}
+
+func (l *leaseCore) moreLocked() *leaseMore {
+	if l.more == nil {
+		l.more = new(leaseMore)
+	}
+	return l.more
 }
 
 // A noCopy makes go vet refuse copies of what has it: leak detection does not see the copy of a Lease.
@@ -242,6 +256,11 @@ func (l *Lease) renewal(ttl time.Duration) (*machine.Renewal, error) {
 func (l *leaseCore) endedLocked() {
 	reason := l.core.Err
 	l.countEndLocked()
+	if h := l.holdLocked(); h != nil {
+		if h.ends(reason); !errors.Is(reason, ErrUnlocked) { // or else whoever has unlocked it tells
+			h.hooks.later(h.tell)
+		}
+	}
 	if ctx := l.own.madeLocked(); ctx != nil {
 		ctx.cancel(reason)
 	}

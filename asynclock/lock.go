@@ -32,21 +32,29 @@ func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*
 
 // lock implements the calls that return a lease. Op is the call's name in errors.
 func (c *Client) lock(w *waiter, op, key string, options []LockOption) (*Lease, error) {
-	l, err := c.acquireLease(w, key, options)
+	l, err := c.acquireLease(w, op, key, options)
 	if err != nil {
 		c.countFailed(w, key, err)
-		return nil, &Error{op, key, err}
+		err = &Error{op, key, err}
+		w.asked().waited(err)
+		return nil, err
+	}
+	if a := w.asked(); a != nil {
+		a.begin(l)
 	}
 	return l, nil
 }
 
-func (c *Client) acquireLease(w *waiter, key string, options []LockOption) (*Lease, error) {
-	ctx := w.ctx // w's may end sooner
+func (c *Client) acquireLease(w *waiter, op, key string, options []LockOption) (*Lease, error) {
 	key = c.spell(key)
 	settings, err := c.accept(w, key, options)
 	if err != nil {
 		return nil, err
 	}
+	if c.asksHooks() {
+		c.ask(w, op, key, settings)
+	}
+	ctx := w.ctx // w's may end sooner
 	if w.Stage == machine.Joining {
 		if _, ok := w.joinNow(bound{}); ok {
 			return w.leaseNow(), nil
@@ -155,7 +163,9 @@ func (c *Client) enqueue(w *waiter, key string, b bound) (arrival, error) {
 		sh.unwatchLocked(w) // others have the watch, or nobody has armed it
 		s.carryOutLocked(&st)
 		w.state = nil
-		return arrival{}, s.publicError(err)
+		err = s.publicError(err)
+		w.countRefusedLocked(sh, err)
+		return arrival{}, err
 	}
 	w.countLocked(requested)
 	call := st.NextAcquire()

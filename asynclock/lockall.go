@@ -62,9 +62,13 @@ func (a *gatherer) lockAll(keys []string, options []LockOption) (*MultiLease, er
 		}
 	}()
 	if err = a.gather(); err != nil {
+		a.asked.waited(err)
 		return nil, err
 	}
 	a.begin()
+	if a.asked != nil {
+		a.asked.beginAll(a)
+	}
 	return a.lease, nil
 }
 
@@ -101,7 +105,12 @@ func (a *gatherer) accept(keys []string, options []LockOption) (err error) {
 	if err := a.checkOrder(); err != nil {
 		return err
 	}
+	a.ask()
 	a.values = context.WithoutCancel(a.ctx)
+	if a.asked != nil {
+		a.heldValues = &laterValues{Context: a.values}
+		a.values = a.heldValues
+	}
 	a.origin = a.client.leaks.origin()
 	a.bound()
 	return nil

@@ -76,6 +76,7 @@ func (r MultiResult) Lease() (*MultiLease, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
+	f.asked.holdAll(&f.gatherer)
 	return f.lease, nil
 }
 
@@ -189,11 +190,13 @@ func (f *multiFuture) received() {
 		}
 		if f.allLast() {
 			f.begin()
+			f.asked.waitedLater(nil)
 			return
 		}
 		key, reason := f.lostPart()
 		f.err = f.failed(key, reason)
 		f.countAcquired()
+		f.asked.waitedLater(f.err)
 		f.client.several.count(endOf(reason))
 	})
 }
@@ -201,6 +204,7 @@ func (f *multiFuture) received() {
 // answer makes the error the answer. Nobody has the result yet.
 func (f *multiFuture) answer(err error) {
 	f.countFailed(err)
+	f.asked.waitedLater(err)
 	f.err = err
 }
 

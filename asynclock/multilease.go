@@ -49,6 +49,7 @@ type multiCore struct {
 	release  *multiRelease // what Unlock began; nil if it was not called
 
 	counts *severalCounts // in which its end counts; nil: no caller has it yet
+	hold   *hold          // what hooks are told; nil: nothing
 }
 
 // newMultiLease makes a lease without parts. The values have no end, and no methods of the application
@@ -142,23 +143,30 @@ func (m *MultiLease) contextOver(ctx context.Context, cancel context.CancelCause
 	return under
 }
 
-// end ends the lease with a reason. It may be called under the mutex of a shard.
-func (m *multiCore) end(reason error) {
+// end ends the lease with a reason, and reports whether it had not ended before. It may be called under the mutex of a
+// shard.
+func (m *multiCore) end(reason error) bool {
 	m.mu.Lock()
 	if m.err != nil {
 		m.mu.Unlock()
-		return
+		return false
 	}
 	m.err = reason
 	m.counts.count(endOf(reason))
 	m.core.Over.Store(true)
 	fnCancel := m.fnCancel
+	if h := m.hold; h != nil {
+		if h.ends(reason); reason != ErrUnlocked { //nolint:errorlint // that of the whole: whoever has unlocked it tells
+			h.hooks.later(h.tell)
+		}
+	}
 	m.mu.Unlock()
 	m.cancel(reason)
 	m.leak.ended()
 	if fnCancel != nil {
 		fnCancel(reason)
 	}
+	return true
 }
 
 // isNone reports whether m is nil or the zero MultiLease.
@@ -256,6 +264,9 @@ func (m *MultiLease) Valid(margin time.Duration) bool {
 
 // scope returns ctx, made to end with the lease as well.
 func (m *MultiLease) scope(ctx context.Context) (context.Context, context.CancelFunc) {
+	m.mu.Lock()
+	ctx = m.hold.values(ctx)
+	m.mu.Unlock()
 	between, cancel := context.WithCancel(ctx) // why: see Lease.scope
 	ended, end := context.WithCancelCause(between)
 	scoped := m.contextOver(ended, end)

@@ -40,7 +40,8 @@ func (m *MultiLease) Unlock(ctx context.Context) error {
 		ctx = context.Background()
 	}
 	began := watchdog.Now()
-	r, calls := m.unlock()
+	r, calls, held := m.unlock()
+	defer held.tell()
 	m.client().releaseAllNow(ctx, calls)
 	grace := unlockGrace
 	if len(calls) > 0 {
@@ -61,7 +62,8 @@ func (m *MultiLease) UnlockChan(ctx context.Context) <-chan error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	r, calls := m.unlock()
+	r, calls, held := m.unlock()
+	defer held.tell()
 	for _, call := range calls {
 		call.ctx = ctx //nolint:fatcontext // each has the caller's
 	}
@@ -72,22 +74,25 @@ func (m *MultiLease) UnlockChan(ctx context.Context) <-chan error {
 
 func (m *MultiLease) client() *Client { return m.parts[0].state.shard.client }
 
-// unlock ends the lease, once. It returns the releases of its keys that have to be sent.
-func (m *MultiLease) unlock() (r *multiRelease, calls []*releaseCall) {
+// unlock ends the lease, once. It returns the releases of its keys that have to be sent. Held, if not nil, is to be told
+// then.
+func (m *MultiLease) unlock() (r *multiRelease, calls []*releaseCall, held *hold) {
 	m.Valid(0) // a part that has expired is lost, even if the watchdog has not run
 	n := len(m.parts)
 	r = &multiRelease{ttl: m.parts[0].core.Terms.TTL, done: make(chan struct{}), left: n, errs: make([]error, n), missing: slices.Repeat([]bool{true}, n)}
 	m.mu.Lock()
 	if begun := m.release; begun != nil {
 		m.mu.Unlock()
-		return begun, nil
+		return begun, nil, nil
 	}
 	m.release = r
 	m.mu.Unlock()
-	m.end(ErrUnlocked)
+	if m.end(ErrUnlocked) {
+		held = m.hold
+	}
 	calls = make([]*releaseCall, 0, n)
 	for i, l := range m.parts {
-		call, isNew, err := l.unlock()
+		call, isNew, _, err := l.unlock()
 		answer := func(err error) { r.answer(i, l, err) }
 		switch {
 		case call == nil:
@@ -104,7 +109,7 @@ func (m *MultiLease) unlock() (r *multiRelease, calls []*releaseCall) {
 			}()
 		}
 	}
-	return r, calls
+	return r, calls, held
 }
 
 // answer records the answer to the unlock of one part.

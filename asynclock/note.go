@@ -146,10 +146,11 @@ func (l *leaseCore) noteTurn() chan struct{} {
 	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if l.notes == nil {
-		l.notes = make(chan struct{}, 1)
+	more := l.moreLocked()
+	if more.notes == nil {
+		more.notes = make(chan struct{}, 1)
 	}
-	return l.notes
+	return more.notes
 }
 
 // A noteWriter is one call of SetNote.

@@ -4,6 +4,7 @@ package asynclock
 
 import (
 	"fmt"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -24,6 +25,8 @@ const (
 	MaxKeyLen = store.MaxKeyLen
 	// MaxDescriptionLen is the longest description that [WithDescription] takes, in bytes: 128.
 	MaxDescriptionLen = store.MaxDescriptionLen
+	// MaxClassLen is the longest class that [WithClass] takes, in bytes.
+	MaxClassLen = 64
 	// DefaultWindow is the window without [WithWindow], and MaxWindow the largest one.
 	DefaultWindow = 32
 	MaxWindow     = 1024
@@ -235,6 +238,31 @@ func WithDescription(description string) LockOption {
 		s.given |= givenDescription
 		return nil
 	})
+}
+
+// WithClass says what the key is of, for example "order" of the key "order:42". [Hooks] are told of it, so that metrics
+// need not have the key. There should be few classes. It is not sent to the store. From 1 to [MaxClassLen] bytes of
+// printable UTF-8. Default: none.
+func WithClass(class string) LockOption {
+	return lockOption(func(s *lockSettings) error {
+		if class == "" || len(class) > MaxClassLen || !isPrintable(class) {
+			return fmt.Errorf("%w: a class must be printable UTF-8 of 1 to %d bytes", ErrInvalidOption, MaxClassLen)
+		}
+		s.class = &class
+		return nil
+	})
+}
+
+// className returns the class, or nothing.
+func (s *lockSettings) className() string {
+	if s.class == nil {
+		return ""
+	}
+	return *s.class
+}
+
+func isPrintable(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 func checkHolder(description string) error {

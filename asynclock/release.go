@@ -85,7 +85,7 @@ func (c *Client) releaseNow(ctx context.Context, calls ...*releaseCall) {
 	}
 	bounded := c.limits.bound(ctx, timeout, unlockGrace)
 	defer bounded.leave()
-	c.sendReleasesUnder(bounded, calls)
+	c.sendReleasesUnder(bounded, calls, true)
 }
 
 // releaseAllNow is releaseNow for any lanes.
@@ -108,7 +108,7 @@ func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 	}
 	ctx := c.limits.bound(parent, timeout, 0)
 	defer ctx.leave()
-	c.sendReleasesUnder(ctx, calls)
+	c.sendReleasesUnder(ctx, calls, false)
 }
 
 // next returns the request of the next try, which begins now.
@@ -128,7 +128,7 @@ func (r *releaseCall) next(now watchdog.Instant) store.ReleaseRequest {
 }
 
 // sendReleasesUnder sends a batch of releases, and waits for the answers as long as ctx lasts.
-func (c *Client) sendReleasesUnder(ctx context.Context, calls []*releaseCall) {
+func (c *Client) sendReleasesUnder(ctx context.Context, calls []*releaseCall, byCaller bool) {
 	requests := calls[0].core.Batch[:]
 	if len(calls) > 1 || calls[0].tries > 0 { // a store that is slow may still read those of the first try
 		requests = make([]store.ReleaseRequest, len(calls))
@@ -147,6 +147,7 @@ func (c *Client) sendReleasesUnder(ctx context.Context, calls []*releaseCall) {
 			reply.Err = ourTimeout(c.background, reply.Err)
 			call.onRelease(&reply)
 		}
+		c.hooks.called("release", now, byCaller, len(replies), func(i int) error { return replies[i].Err })
 	}()
 	replies = c.session.Release(ctx, requests)
 }

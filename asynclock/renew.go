@@ -64,10 +64,12 @@ func (c *Client) sendRenewalsAtOnce(lane int, calls []*machine.Renewal) {
 	// The goroutine ends with the call. Close waits for it.
 	c.overdue.flying.Go(func() {
 		defer cancel()
-		for i, reply := range c.session.Renew(ctx, requests) {
-			reply.Err = ourTimeout(c.background, reply.Err)
-			onRenew(calls[i], reply)
+		replies := c.session.Renew(ctx, requests)
+		for i, reply := range replies {
+			replies[i].Err = ourTimeout(c.background, reply.Err)
+			onRenew(calls[i], replies[i])
 		}
+		c.hooks.called("renew", now, false, len(replies), func(i int) error { return replies[i].Err })
 		close(answered)
 		if <-goesOn {
 			c.overdue.leave(lane)
@@ -112,6 +114,7 @@ func (c *Client) renewNow(ctx context.Context, calls []*machine.Renewal) []error
 		onRenew(calls[i], reply)
 		errs[i] = reply.Err
 	}
+	c.hooks.called("renew", now, true, len(errs), func(i int) error { return errs[i] })
 	return errs
 }
 

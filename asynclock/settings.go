@@ -18,8 +18,9 @@ type lockSettings struct {
 
 	wait    time.Duration // for the key at most; negative: as long as the context lasts
 	reentry bool
-	given   given  // by the options of the call itself
-	window  uint16 // of LockEach
+	given   given   // by the options of the call itself
+	window  uint16  // of LockEach
+	class   *string // nil: none
 }
 
 // given says which options a call has. Options that need not be told apart from the client's default

@@ -27,6 +27,8 @@ type Stats struct {
 	Failing bool `json:"failing"`
 	// Deaf: the notifications of the store, or of a part of it, don't come through. Waiters ask instead, which is slower.
 	Deaf bool `json:"deaf"`
+	// HooksLeftOut is how many calls of [Hooks] were left out, because the hooks are slow.
+	HooksLeftOut int64 `json:"hooks_left_out"`
 }
 
 // Acquisitions counts the requests of one kind, and what came of them. At any time
@@ -153,6 +155,8 @@ func (c *Client) Stats() Stats {
 		LeastTrust: float64(sum.trust.least()),
 		Failing:    c.outages.failing.Load() > 0,
 		Deaf:       c.deaf.isSo(),
+
+		HooksLeftOut: c.hooks.numberLeftOut(),
 	}
 	for i, n := range []*int64{&s.Keys.Queued, &s.Keys.Retained, &s.Keys.Lent, &s.Keys.Wanted} {
 		*n = sum.uses[i]

@@ -31,7 +31,8 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	call, isNew, err := l.unlock()
+	call, isNew, held, err := l.unlock()
+	defer held.tell()
 	if call == nil {
 		return l.unlockError(err)
 	}
@@ -66,7 +67,8 @@ func (l *Lease) UnlockChan(ctx context.Context) <-chan error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	call, isNew, err := l.unlock()
+	call, isNew, held, err := l.unlock()
+	defer held.tell()
 	switch {
 	case call == nil:
 		answer <- l.unlockError(err)
@@ -96,8 +98,8 @@ func (l *Lease) unlockError(err error) error {
 }
 
 // unlock ends the lease. It returns the release to wait for, and whether this caller has to send
-// it. If there is no release, err is the answer.
-func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
+// it. If there is no release, err is the answer. Held, if not nil, is to be told then.
+func (l *Lease) unlock() (call *releaseCall, isNew bool, held *hold, err error) {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
@@ -107,12 +109,15 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	runtime.KeepAlive(l) // a lease is not forgotten while it is being unlocked
 	switch {
 	case again && l.release == nil && !errors.Is(l.core.Err, ErrUnlocked):
-		return nil, false, l.core.Err
+		return nil, false, nil, l.core.Err
 	case again:
-		return l.release, false, nil
-	case r == nil:
-		return nil, false, err
+		return l.release, false, nil, nil
+	case errors.Is(l.core.Err, ErrUnlocked):
+		held = l.holdLocked()
+	}
+	if r == nil {
+		return nil, false, held, err
 	}
 	l.release = callOf(r)
-	return l.release, true, nil
+	return l.release, true, held, nil
 }

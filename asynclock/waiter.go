@@ -20,12 +20,12 @@ type waiter struct {
 	mode       Mode       // what it takes of the key
 	sent       bool       // the result is in the channel, or was received
 	counted    bool       // its result was looked at; guarded by each
-	isPart     bool       // it is for one of several keys, which count as one
+	uncounted  bool       // it is for one of several keys, which count as one; or it was refused, and counts already
 	watchPlace int32      // index in watch
 	watch      *watch
 	each       *each            // the LockEach that it is of; nil if none
 	future     weakChan[Result] // of a future: its channel
-	origin     *origin          // of its call, if leaks are detected
+	origin     *origin          // of its call, if leaks are detected or there are hooks
 	result     chan Result      // has room for one; nil until somebody listens, and while a future is pending
 }
 
@@ -63,7 +63,7 @@ func (w *waiter) lease() *Lease {
 }
 
 // decidedLocked gives the waiter its result, which does not change any more.
-func (s *keyState) decidedLocked(decided *machine.Waiter) {
+func (s *keyState) decidedLocked(decided *machine.Waiter, blocker int64) {
 	w := decided.Caller.(*waiter) //nolint:forcetypeassert // begin has put it there
 	if w.Stage == machine.Ended {
 		w.Err = s.publicError(w.Err)
@@ -71,6 +71,7 @@ func (s *keyState) decidedLocked(decided *machine.Waiter) {
 	w.countDecidedLocked()
 	if w.origin != nil {
 		w.lease() // its caller may never look at the result
+		w.asked().decided(w, blocker)
 	}
 	if stop := s.shard.unwatchLocked(w); stop != nil {
 		s.shard.client.stops.Add(0, stop)

@@ -86,9 +86,12 @@ func (l *Lease) refused(err error) error { return &Error{"lock", l.Key(), err} }
 func (l *Lease) scope(ctx context.Context) (context.Context, context.CancelFunc) {
 	// A context that is cancelled calls its parent. This context stands between the lease's and the
 	// caller's, because the caller's may be the application's own type.
+	sh := l.state.shard
+	sh.mu.Lock()
+	ctx = l.holdLocked().values(ctx)
+	sh.mu.Unlock()
 	between, cancel := context.WithCancel(ctx)
 	scoped := newLeaseContext(between, l)
-	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	// endedLocked itself calls it. A goroutine that waits for the lease's own context would be

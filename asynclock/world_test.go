@@ -83,16 +83,30 @@ func (w *world) client(options ...asynclock.ClientOption) *asynclock.Client {
 // clientOf makes a client of another store, which is closed with the story.
 func (w *world) clientOf(st store.Store, options ...asynclock.ClientOption) *asynclock.Client {
 	w.Helper()
+	return w.newClient(st, isWatched(w.Name(), w.clients), options...)
+}
+
+// newClient makes a client of a store, with a witness or without one. It is closed with the story.
+func (w *world) newClient(st store.Store, watched bool, options ...asynclock.ClientOption) *asynclock.Client {
+	w.Helper()
+	seen := newWitness(w)
+	if watched {
+		options = append(options, asynclock.WithHooks(seen.hooks()))
+	}
 	c, err := asynclock.New(st, append([]asynclock.ClientOption{asynclock.WithoutLogger(), asynclock.WithLeakDetection(false)}, options...)...)
 	if err != nil {
 		w.Fatal(err)
 	}
+	seen.client = c
 	w.Cleanup(func() {
 		w.wantSums(c)
 		abandon(c)
 		synctest.Wait() // until calls have returned, which count why they failed
 		w.wantSums(c)
 		w.wantAllOver(c)
+		if watched {
+			seen.wantAllTold()
+		}
 	})
 	return c
 }
@@ -534,7 +548,8 @@ func (w *world) braked(options ...asynclock.ClientOption) (*asynclock.Client, *b
 	w.Helper()
 	b := &brake{number: w.clients, stopped: make(chan struct{})}
 	w.clients++
-	b.client = w.clientOf(altered{Store: w.store, lane: b.lane}, options...)
+	// A witness would wait for the brake, under a mutex.
+	b.client = w.newClient(altered{Store: w.store, lane: b.lane}, false, options...)
 	return b.client, b
 }
 

@@ -137,4 +137,3 @@ func (k *Key) sweep(n int32, st *Step) {
 
 // fewSwept is how many futures of each queue an arrival looks at.
 const fewSwept int32 = 3
-

@@ -25,7 +25,7 @@ type Key struct {
 	Traits
 	used    bool  // somebody has come, and the key was not dropped since
 	Counted Use   // the shell's; the machine does not look at it
-	stakes stake // the first of them. An exclusive lock needs no other.
+	stakes  stake // the first of them. An exclusive lock needs no other.
 }
 
 // Traits are what does not change about a key.

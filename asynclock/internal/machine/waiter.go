@@ -21,11 +21,11 @@ type Waiter struct {
 	Future bool // its caller may never receive what it gets
 	Part   bool // what it gets may be given back before its caller has it
 	Try    bool // never waits
-	Way    Way  // how its lease has come, once it has one
 
 	since   uint32  // how many requests of the key were made before it came
 	seen    bool    // its caller has looked at the result
 	decided bool    // is in the list of decided waiters
+	Way     Way     // how its lease has come, once it has one
 	ahead   *Waiter // in one of the key's queues
 	behind  *Waiter // likewise
 	next    *Waiter // in the list of decided waiters
