@@ -68,7 +68,7 @@ type round struct {
 // round calls lead under one term. WithLock ends its context, and gives the leadership on, also if lead panics.
 func (c *candidate) round(ctx context.Context, lead func(context.Context, *Term) error) (r round) {
 	r.lockErr = c.locks.WithLock(ctx, c.key, func(termCtx context.Context, lease *asynclock.Lease) error {
-		term, err := beginTerm(termCtx, lease, c.value)
+		term, err := beginTerm(termCtx, lease, c.value, c.stats)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (c *candidate) try(ctx context.Context) (*Term, error) {
 	if err != nil {
 		return nil, err
 	}
-	term, err := beginTerm(ctx, lease, c.value)
+	term, err := beginTerm(ctx, lease, c.value, c.stats)
 	if err != nil {
 		_ = lease.Unlock(ctx) // it is repeated in the background
 		return nil, err

@@ -35,6 +35,11 @@
 // number of terms that are seen never goes back, unless the store has lost data ([Leader]). The knowledge of an observer proves
 // nothing at a resource. Only the token does.
 //
+// # Counts
+//
+// [WithStats] counts what an election came to in this process. [Stats.Counts] says how many terms its candidates had and
+// lost, and for how long its observers saw nobody lead. The time in which an observer did not know is counted apart.
+//
 // # Stores
 //
 // No term begins with a number below that of the last note. A store can have lost the tokens and kept the note, as when its

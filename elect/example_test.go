@@ -84,6 +84,31 @@ func ExampleElector() {
 	// context canceled
 }
 
+// An operator asks what an election came to in this process, with expvar or any other way to read numbers.
+func ExampleWithStats() {
+	ctx := context.Background()
+	locks, err := asynclock.New(memstore.New())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locks.Close(ctx)
+
+	var stats elect.Stats // expvar.Publish("scheduler", expvar.Func(func() any { return stats.Counts() }))
+	err = elect.Run(ctx, locks, "scheduler", func(context.Context, *elect.Term) error {
+		fmt.Println("leading:", stats.Counts().Leading)
+		return elect.ErrResign
+	}, elect.WithStats(&stats))
+	if err != nil {
+		fmt.Println(err)
+	}
+	c := stats.Counts()
+	fmt.Println("terms:", c.Terms, "lost:", c.Lost, "leading:", c.Leading)
+	// Output:
+	// leading: 1
+	// terms: 1 lost: 0 leading: 0
+}
+
 // A process that does not lead follows who does.
 func ExampleObserve() {
 	ctx, stop := context.WithCancel(context.Background())

@@ -91,7 +91,7 @@ func Observe(ctx context.Context, locks *asynclock.Client, key string, options .
 	if err != nil {
 		return nil, err
 	}
-	o := &observer{sight: newSight(key), locks: locks, interval: s.interval}
+	o := &observer{sight: newSight(key, s.stats), locks: locks, interval: s.interval}
 	o.stop, err = locks.Observe(key, asynclock.Observer{Announced: o.sight.announced, Look: o.sight.missed})
 	switch {
 	case errors.Is(err, asynclock.ErrUnsupported):
@@ -101,6 +101,7 @@ func Observe(ctx context.Context, locks *asynclock.Client, key string, options .
 	}
 	if err := o.look(ctx); failure.Final(err) {
 		o.stop()
+		o.sight.close()
 		return nil, err
 	}
 	go o.observe(ctx) // ends with ctx
@@ -184,6 +185,8 @@ func (o *observer) look(ctx context.Context) error {
 	found, err := look(ctx, o.locks, o.sight.key)
 	if o.failed = err != nil; !o.failed {
 		o.sight.looked(found, begun)
+	} else {
+		o.sight.failed()
 	}
 	return err
 }

@@ -16,6 +16,7 @@ type settings struct {
 	value    []byte
 	lock     []asynclock.LockOption
 	interval time.Duration
+	stats    *Stats // nil: nothing is counted
 }
 
 // The bounds of [WithInterval].

@@ -22,6 +22,7 @@ type sight struct {
 	closed  bool
 	any     bool   // something is known
 	last    Leader // what is known
+	leader  int64  // the last term that was seen
 	highest int64  // the largest number of a term, since terms went back
 	seq     int64  // the largest number of a note of that term
 	applied int    // how many announcements have changed something
@@ -31,10 +32,14 @@ type sight struct {
 
 	// back is from when on a look that finds a smaller number than highest counts; zero: none has found one.
 	back time.Time
+
+	stats *Stats // nil: nothing is counted, or the channel is closed
 }
 
-func newSight(key string) *sight {
-	return &sight{key: key, leaders: make(chan Leader, 1), asked: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+func newSight(key string, stats *Stats) *sight {
+	return &sight{
+		key: key, leaders: make(chan Leader, 1), asked: make(chan struct{}, 1), changed: make(chan struct{}, 1), stats: stats,
+	}
 }
 
 // announced applies an announcement. It is called by who receives it, and never waits.
@@ -95,10 +100,18 @@ func (s *sight) looked(found sighting, begun int) {
 	case l.Token == 0, s.hiddenLocked(l.Token): // O2: the store may hear of the end later
 		s.seeLocked(Leader{Key: s.key})
 	case l.Token < s.highest && !s.wentBackLocked(&l): // O1
+		s.stats.unsure(s)
 	default:
 		s.highest, s.seq = l.Token, found.seq
 		s.seeLocked(l)
 	}
+}
+
+// failed is called when a look has found nothing out.
+func (s *sight) failed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.unsure(s)
 }
 
 // hiddenLocked reports whether the term has ended by its own word, and the store may not have heard of it yet.
@@ -130,8 +143,9 @@ func latest(a, b time.Time) time.Time {
 
 // seeLocked sends what is known, if that is new.
 func (s *sight) seeLocked(l Leader) {
+	s.stats.saw(s, l)
 	if l.Token != 0 {
-		s.back = time.Time{}
+		s.back, s.leader = time.Time{}, l.Token
 	}
 	l.WentBack = l.WentBack || l.Token != 0 && l.Token == s.last.Token && s.last.WentBack
 	same := s.any && l.Token == s.last.Token && l.Holder == s.last.Holder && bytes.Equal(l.Value, s.last.Value)
@@ -182,5 +196,7 @@ func (s *sight) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
+	s.stats.left(s)
+	s.stats = nil
 	close(s.leaders)
 }

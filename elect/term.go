@@ -21,6 +21,7 @@ type Term struct {
 	keeping  context.CancelFunc
 	kept     chan struct{} // closed when nobody keeps the note any more
 	noteless bool          // the store has no notes
+	stats    *Stats
 }
 
 // The note of a leader is written anew every keepEvery. A store that has lost it shows it again after that
@@ -31,8 +32,8 @@ const (
 )
 
 // beginTerm writes the note of a term, which begins with that.
-func beginTerm(ctx context.Context, lease *asynclock.Lease, value []byte) (*Term, error) {
-	t := &Term{Lease: lease, turn: make(chan struct{}, 1), kept: make(chan struct{})}
+func beginTerm(ctx context.Context, lease *asynclock.Lease, value []byte, stats *Stats) (*Term, error) {
+	t := &Term{Lease: lease, turn: make(chan struct{}, 1), kept: make(chan struct{}), stats: stats}
 	err := t.Proclaim(ctx, value)
 	if len(value) == 0 && errors.Is(err, asynclock.ErrUnsupported) {
 		t.noteless, err = true, nil
@@ -42,6 +43,7 @@ func beginTerm(ctx context.Context, lease *asynclock.Lease, value []byte) (*Term
 	}
 	keeping, cancel := context.WithCancel(lease.Context())
 	t.keeping = cancel
+	stats.begun(t)
 	go t.keep(keeping) // ends with the lease, or with end, which waits for it
 	return t, nil
 }
@@ -72,6 +74,7 @@ func (t *Term) Proclaim(ctx context.Context, value []byte) error {
 // keep writes the note again and again.
 func (t *Term) keep(ctx context.Context) {
 	defer close(t.kept)
+	defer t.stats.ended(t) // whoever ends the term waits for this
 	tick := time.NewTicker(keepEvery)
 	defer tick.Stop()
 	for {

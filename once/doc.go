@@ -44,6 +44,11 @@
 // clock was the first one, or the record had expired by that clock, after a week or three intervals. After a change to longer
 // intervals the run of the last shorter one counts for the longer one that it was in.
 //
+// # Counts
+//
+// [WithStats] counts what the calls of this process came to: [Stats.Counts] says whether the job runs, whether it fails,
+// what was missed, and how long it takes. [LastRun] says the same of the last run in any process.
+//
 // # Releases
 //
 // Processes of two releases may run side by side, as while a program is updated. If the record is of a later release, an

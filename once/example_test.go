@@ -4,6 +4,7 @@ package once_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -59,6 +60,32 @@ func ExampleEvery() {
 	// Output:
 	// cleaning up
 	// context canceled
+}
+
+// An operator asks what the calls of this process came to, with expvar or any other way to read numbers.
+func ExampleWithStats() {
+	ctx := context.Background()
+	locks, err := asynclock.New(memstore.New())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locks.Close(ctx)
+
+	var stats once.Stats // expvar.Publish("report", expvar.Func(func() any { return stats.Counts() }))
+	for range 3 {
+		_, err := once.Do(ctx, locks, "report", once.MaxInterval, func(context.Context, once.Run) error {
+			return errors.New("no paper")
+		}, once.WithStats(&stats))
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	c := stats.Counts()
+	fmt.Println("runs:", c.Runs, "failed:", c.Failed, "skipped:", c.Skipped)
+	// Output:
+	// no paper
+	// runs: 1 failed: 1 skipped: 2
 }
 
 // An operator asks when a job ran last.

@@ -3,6 +3,7 @@
 package once
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,36 +97,49 @@ type job struct {
 	schedule schedule
 	attempts int // 0: any number
 	lock     []asynclock.LockOption
+	stats    *Stats // nil: nothing is counted
 }
 
 func newJob(
 	locks *asynclock.Client, key string, every time.Duration, fn func(context.Context, Run) error, options []Option,
 ) (*job, error) {
 	j := &job{locks: locks, key: key, fn: fn, schedule: schedule{every: every}}
-	if fn == nil {
-		return nil, failed(key, fmt.Errorf("%w: nil function", asynclock.ErrInvalidOption))
+	err := j.set(options)
+	if err == nil {
+		err = j.checkLock()
+	}
+	if err != nil {
+		j.stats.count(nil, err)
+	}
+	return j, err
+}
+
+// set applies the options. It goes on after a bad one, because the next may say where the error counts.
+func (j *job) set(options []Option) error {
+	var first error
+	if j.fn == nil {
+		first = fmt.Errorf("%w: nil function", asynclock.ErrInvalidOption)
 	}
 	for _, o := range options {
 		if o == nil {
-			return nil, failed(key, fmt.Errorf("%w: nil option", asynclock.ErrInvalidOption))
-		}
-		if err := o(j); err != nil {
-			return nil, failed(key, err)
+			first = cmp.Or(first, fmt.Errorf("%w: nil option", asynclock.ErrInvalidOption))
+		} else {
+			first = cmp.Or(first, o(j))
 		}
 	}
-	if err := j.schedule.check(); err != nil {
-		return nil, failed(key, err)
+	if first = cmp.Or(first, j.schedule.check()); first != nil {
+		return failed(j.key, first)
 	}
-	// A minimum hold is not needed, and nobody could tell a key that is held back from one whose job
-	// runs.
-	j.lock = slices.Concat([]asynclock.LockOption{asynclock.WithTTL(j.schedule.lockTTL(locks.TTL()))}, j.lock, []asynclock.LockOption{
-		asynclock.WithWait(0), asynclock.WithReentry(false), asynclock.WithMinHold(0), asynclock.WithRetention(0),
-	})
-	return j, j.checkLock()
+	return nil
 }
 
 // checkLock returns the error of options that only the lock can judge. Otherwise it would show when the job is due.
 func (j *job) checkLock() error {
+	// A minimum hold is not needed, and nobody could tell a key that is held back from one whose job
+	// runs.
+	j.lock = slices.Concat([]asynclock.LockOption{asynclock.WithTTL(j.schedule.lockTTL(j.locks.TTL()))}, j.lock, []asynclock.LockOption{
+		asynclock.WithWait(0), asynclock.WithReentry(false), asynclock.WithMinHold(0), asynclock.WithRetention(0),
+	})
 	ended, end := context.WithCancel(context.Background())
 	end() // so that the lock ends after the check of its arguments, and nothing is sent
 	if _, err := j.locks.Lock(ended, j.key, j.lock...); !errors.Is(err, context.Canceled) {
@@ -134,8 +148,17 @@ func (j *job) checkLock() error {
 	return nil
 }
 
-// do repeats a round while the store grants nothing yet, as long as the interval lasts.
+// do makes one call, and counts it.
 func (j *job) do(ctx context.Context) *round {
+	r := j.rounds(ctx)
+	if !r.outcome.Ran {
+		j.stats.count(&r.outcome, r.lockErr)
+	}
+	return r
+}
+
+// rounds repeats a round while the store grants nothing yet, as long as the interval lasts. It returns the last one.
+func (j *job) rounds(ctx context.Context) *round {
 	for {
 		r := &round{job: j}
 		r.do(ctx)
@@ -149,7 +172,7 @@ func (j *job) do(ctx context.Context) *round {
 	}
 }
 
-// A round is one call of Do.
+// A round is one try of a call.
 type round struct {
 	*job
 
@@ -231,7 +254,10 @@ func (r *round) underLease(ctx, leaseCtx context.Context, lease *asynclock.Lease
 		return err // nobody would know of the run
 	}
 	r.outcome = Outcome{Ran: true, Last: run}
+	counted := r.stats.begin(&run)
+	defer func() { counted.end(&r.outcome.Last) }() // also if the function panics
 	r.fnErr = r.fn(leaseCtx, Run{Lease: lease, Start: run.Start, Attempt: run.Attempt, Missed: run.Missed, Previous: r.last.info})
+	counted.stop()
 	if r.fnErr != nil && ctx.Err() != nil {
 		return nil // it was told to stop, so it has not ended
 	}
