@@ -44,6 +44,39 @@ const (
 	counters = acquired + counter(machine.Ways)
 )
 
+// nameOf returns the name of a counter, which it also has in the JSON of [Stats].
+func nameOf(i counter) string { return counterNames[i] }
+
+var counterNames = [counters]string{
+	requested:          "requested",
+	refusedHeld:        "held",
+	refusedQueueFull:   "queue_full",
+	refusedGrace:       "grace",
+	refusedUnreachable: "unreachable",
+	refusedDenied:      "denied",
+	refusedClosed:      "closed",
+	refusedInvalid:     "invalid",
+	refusedOther:       "other",
+	givenUpTimeout:     "timeout",
+	givenUpCanceled:    "canceled",
+	givenUpForgotten:   "forgotten",
+	endedUnlocked:      "unlocked",
+	endedExpired:       "expired",
+	endedNotRenewed:    "not_renewed",
+	endedStolen:        "stolen",
+	endedForced:        "forced",
+	endedMaxHold:       "max_hold",
+	endedOther:         "other",
+	endedClosed:        "closed",
+
+	acquired + counter(machine.WayAtOnce):     "at_once",
+	acquired + counter(machine.WayQueued):     "queued",
+	acquired + counter(machine.WayLocal):      "local",
+	acquired + counter(machine.WayRetained):   "retained",
+	acquired + counter(machine.WayJoined):     "joined",
+	acquired + counter(machine.WayDowngraded): "downgraded",
+}
+
 // counts are of one kind of lease.
 type counts [counters]int64
 

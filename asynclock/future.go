@@ -123,21 +123,29 @@ func (r Result) Lease() (*Lease, error) {
 	if w.state == nil {
 		return nil, w.Err // refused before it was queued
 	}
-	l, err := w.look()
+	l, err, decided := w.look()
 	if err != nil {
-		return nil, &Error{w.op(), w.state.machine.Name, err}
+		err = &Error{w.op(), w.state.machine.Name, err}
 	}
-	w.asked().hold(l)
-	return l, nil
+	w.asked().looked(l, err, decided)
+	return l, err
 }
 
-// look tells the machine that the result was received, and returns it.
-func (w *waiter) look() (*Lease, error) {
+// look tells the machine that the result was received, and returns it. Decided reports whether it was open until now.
+func (w *waiter) look() (l *Lease, err error, decided bool) {
 	s := w.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
+	decided = w.Stage == machine.Lying
+	a := w.asked()
+	if a != nil {
+		a.looking = true
+	}
 	st := s.stepNow()
 	s.machine.Received(&w.Waiter, &st)
 	s.carryOutLocked(&st)
-	return w.lease(), w.Err
+	if a != nil {
+		a.looking = false
+	}
+	return w.lease(), w.Err, decided
 }

@@ -74,18 +74,19 @@ type asked struct {
 	since   watchdog.Instant
 	way     machine.Way
 	blocker int64
+	looking bool      // the caller of a future looks at the result just now, and tells what is decided
 	once    sync.Once // Hold was called
 }
 
 // ask calls Wait. The request is made with the context of what it returns.
 func (h *hooks) ask(ctx context.Context, request Request) *asked {
-	a := &asked{hooks: h, ctx: ctx, request: request, since: watchdog.Refresh()}
+	since := watchdog.Refresh()
 	for _, hook := range h.all {
 		if hook.Wait != nil {
-			a.ctx = orElse(hook.Wait(a.ctx, WaitEvent{request}), a.ctx)
+			ctx = orElse(hook.Wait(ctx, WaitEvent{request}), ctx) //nolint:fatcontext // each hook has that of the one before
 		}
 	}
-	return a
+	return &asked{hooks: h, ctx: ctx, request: request, since: since}
 }
 
 // asksHooks reports whether a request that begins now is told of. A client that is closed refuses it anyway.
@@ -115,7 +116,7 @@ func (a *asked) decided(w *waiter, blocker int64) {
 	}
 	a.way, a.blocker = w.Way, blocker
 	switch {
-	case !w.Future:
+	case !w.Future || a.looking:
 	case w.Err != nil:
 		a.waitedLater(&Error{a.request.Op, a.request.Key, w.Err})
 	default:
@@ -172,68 +173,6 @@ func (a *asked) tell(e WaitedEvent) {
 	}
 }
 
-// ask calls Wait for several keys.
-func (a *gatherer) ask() {
-	if !a.client.asksHooks() {
-		return
-	}
-	a.asked = a.client.hooks.ask(a.ctx, Request{
-		Op: a.op, Key: a.keys[0], Keys: a.keys, Class: a.settings.className(), Mode: Exclusive, Future: a.future,
-	})
-	a.ctx = a.asked.ctx
-}
-
-// beginAll is begin for several keys.
-func (a *asked) beginAll(g *gatherer) {
-	returned := false
-	defer func() {
-		if !returned {
-			g.lease.UnlockChan(context.Background())
-		}
-	}()
-	a.waited(nil)
-	g.begins()
-	returned = true
-}
-
-// holdAll is hold for several keys.
-func (a *asked) holdAll(g *gatherer) {
-	if a != nil {
-		a.once.Do(g.begins)
-	}
-}
-
-// begins calls Hold.
-func (a *gatherer) begins() {
-	m := a.lease
-	h := a.asked.newHold(m.parts[0].core.Token)
-	a.heldValues.become(h.ctx)
-	m.mu.Lock()
-	m.hold = h
-	ended := m.err
-	m.mu.Unlock()
-	if ended != nil {
-		h.ends(ended)
-		h.tell()
-	}
-}
-
-// A laterValues has the values of a context that is known later.
-type laterValues struct {
-	context.Context //nolint:containedctx // until then
-
-	later atomic.Pointer[context.Context]
-}
-
-func (v *laterValues) become(ctx context.Context) { v.later.Store(&ctx) }
-
-func (v *laterValues) Value(key any) any {
-	if ctx := v.later.Load(); ctx != nil {
-		return (*ctx).Value(key)
-	}
-	return v.Context.Value(key)
-}
-
 // A hold is what hooks are told of a lease.
 type hold struct {
 	hooks *hooks
@@ -255,9 +194,15 @@ func (a *asked) begin(l *Lease) {
 	returned = true
 }
 
-// hold tells of the lease that a future has come to, once.
-func (a *asked) hold(l *Lease) {
-	if a != nil {
+// looked tells of what a future has come to, when its caller looks. Decided says that it was decided just now.
+func (a *asked) looked(l *Lease, err error, decided bool) {
+	if a == nil {
+		return
+	}
+	if decided {
+		a.waited(err)
+	}
+	if err == nil {
 		a.once.Do(func() { l.begins(a) })
 	}
 }
@@ -300,7 +245,7 @@ func (a *asked) newHold(token int64) *hold {
 	e := HoldEvent{Request: a.request, Token: token, Way: nameOf(acquired + counter(a.way))}
 	for _, hook := range a.hooks.all {
 		if hook.Hold != nil {
-			h.ctx = orElse(hook.Hold(h.ctx, e), h.ctx)
+			h.ctx = orElse(hook.Hold(h.ctx, e), h.ctx) //nolint:fatcontext // each hook has that of the one before
 		}
 	}
 	h.since = watchdog.Refresh()
@@ -370,36 +315,3 @@ func (h *hooks) called(op string, began watchdog.Instant, byCaller bool, size in
 
 // outcomeAcquired is the outcome of a request that has come to a lease.
 const outcomeAcquired = "acquired"
-
-// nameOf returns the name of a counter, which it also has in the JSON of [Stats].
-func nameOf(i counter) string { return counterNames[i] }
-
-var counterNames = [counters]string{
-	requested:          "requested",
-	refusedHeld:        "held",
-	refusedQueueFull:   "queue_full",
-	refusedGrace:       "grace",
-	refusedUnreachable: "unreachable",
-	refusedDenied:      "denied",
-	refusedClosed:      "closed",
-	refusedInvalid:     "invalid",
-	refusedOther:       "other",
-	givenUpTimeout:     "timeout",
-	givenUpCanceled:    "canceled",
-	givenUpForgotten:   "forgotten",
-	endedUnlocked:      "unlocked",
-	endedExpired:       "expired",
-	endedNotRenewed:    "not_renewed",
-	endedStolen:        "stolen",
-	endedForced:        "forced",
-	endedMaxHold:       "max_hold",
-	endedOther:         "other",
-	endedClosed:        "closed",
-
-	acquired + counter(machine.WayAtOnce):     "at_once",
-	acquired + counter(machine.WayQueued):     "queued",
-	acquired + counter(machine.WayLocal):      "local",
-	acquired + counter(machine.WayRetained):   "retained",
-	acquired + counter(machine.WayJoined):     "joined",
-	acquired + counter(machine.WayDowngraded): "downgraded",
-}

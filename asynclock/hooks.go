@@ -20,8 +20,9 @@ type Hooks struct {
 	// client that is closed.
 	Wait func(ctx context.Context, e WaitEvent) context.Context
 
-	// Waited is called once for each Wait, when it is decided what the request has come to: on the caller's goroutine,
-	// or on the other one for a future. Its context is the one of Wait.
+	// Waited is called once for each Wait, when it is decided what the request has come to: on the caller's goroutine
+	// before the call returns. For a future it is called in [Result.Lease], or on the other goroutine if it was decided
+	// before that. Its context is the one of Wait.
 	Waited func(ctx context.Context, e WaitedEvent)
 
 	// Hold is called on the caller's goroutine when it gets a lease: before the call returns, or in the first call of

@@ -72,7 +72,7 @@ func (r MultiResult) Lease() (*MultiLease, error) {
 	if f == nil {
 		return nil, fmt.Errorf("%w: the zero MultiResult", ErrInvalidOption)
 	}
-	f.received()
+	f.received(f.asked.waited)
 	if f.err != nil {
 		return nil, f.err
 	}
@@ -101,7 +101,7 @@ func (f *multiFuture) run() {
 		f.results <- MultiResult{f}
 		reason, over := f.lie()
 		if !f.takeBack() {
-			if f.received(); f.err != nil {
+			if f.received(f.asked.waitedLater); f.err != nil {
 				f.keep(0)
 			}
 			return
@@ -181,8 +181,8 @@ func (f *multiFuture) takeBack() bool {
 	}
 }
 
-// received makes the lease its receiver's. If it has ended already, the answer is the error.
-func (f *multiFuture) received() {
+// received makes the lease its receiver's. If it has ended already, the answer is the error. Tell tells hooks.
+func (f *multiFuture) received(tell func(error)) {
 	f.once.Do(func() {
 		defer close(f.settled)
 		if f.err != nil {
@@ -190,13 +190,13 @@ func (f *multiFuture) received() {
 		}
 		if f.allLast() {
 			f.begin()
-			f.asked.waitedLater(nil)
+			tell(nil)
 			return
 		}
 		key, reason := f.lostPart()
 		f.err = f.failed(key, reason)
 		f.countAcquired()
-		f.asked.waitedLater(f.err)
+		tell(f.err)
 		f.client.several.count(endOf(reason))
 	})
 }
