@@ -136,11 +136,14 @@ func (w *witness) wantAllTold() {
 
 // A teller is hooks that say what they are told. Each adds its name to the value that a context has for the key.
 type teller struct {
+	client *asynclock.Client
+
 	mu   sync.Mutex
 	said []string
 }
 
 func (t *teller) say(format string, args ...any) {
+	t.client.Stats() // takes all mutexes
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.said = append(t.said, fmt.Sprintf(format, args...))
@@ -196,7 +199,8 @@ func (w *world) told(options ...asynclock.ClientOption) (*asynclock.Client, *tel
 	w.Helper()
 	t := new(teller)
 	w.clients++
-	return w.newClient(w.store, false, append(options, asynclock.WithHooks(t.hooks()))...), t
+	t.client = w.newClient(w.store, false, append(options, asynclock.WithHooks(t.hooks()))...)
+	return t.client, t
 }
 
 func TestHooksAreToldOfRequestsAndLeases(t *testing.T) {

@@ -66,8 +66,9 @@ func (c *Client) sendRenewalsAtOnce(lane int, calls []*machine.Renewal) {
 		defer cancel()
 		replies := c.session.Renew(ctx, requests)
 		for i, reply := range replies {
-			replies[i].Err = ourTimeout(c.background, reply.Err)
-			onRenew(calls[i], replies[i])
+			reply.Err = ourTimeout(c.background, reply.Err)
+			onRenew(calls[i], reply)
+			replies[i] = reply
 		}
 		c.hooks.called("renew", now, false, len(replies), func(i int) error { return replies[i].Err })
 		close(answered)

@@ -19,9 +19,9 @@ type Stats struct {
 	Releases Releases `json:"releases"`
 	Keys     Keys     `json:"keys"`
 
-	// LeastTrust shows how close a loss was: how much of its TTL was left of a lease when its renewal was answered, at
-	// the least, in the last 15 to 30 s. It is about 0.5 if all is well. At 0 the lease is lost. It is 1 if nothing
-	// was renewed.
+	// LeastTrust shows how close a loss was: how much of the time to the trust deadline was left when a renewal was
+	// answered, at the least, in the last 15 to 30 s. It is about 0.65 if all is well. At 0 a lease is lost. It is 1 if
+	// nothing was renewed.
 	LeastTrust float64 `json:"least_trust"`
 	// Failing: nothing but failures has come lately from the store, or from a part of it.
 	Failing bool `json:"failing"`
@@ -129,7 +129,7 @@ type Releases struct {
 type Keys struct {
 	Used     int64 `json:"used"`     // that the client knows, for any reason
 	Queued   int64 `json:"queued"`   // for which the client has requested a place in the store's queue, for all its callers
-	Wanted   int64 `json:"wanted"`   // that the client has, and another client is known to want
+	Wanted   int64 `json:"wanted"`   // that the client has, and another is known to want: by a renewal, if not sooner
 	Retained int64 `json:"retained"` // that it keeps, and nobody holds
 	Lent     int64 `json:"lent"`     // whose lease lies in the channel of a future, where nobody has received it
 }

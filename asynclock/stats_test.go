@@ -165,7 +165,7 @@ func TestStatsCountRequests(t *testing.T) {
 			part, _ := asynclock.LeaseFrom(m.Context(), "b")
 			unlock(w, part)
 		}, "several.acquired.at_once 1, several.ended.unlocked 1, several.requested 1"},
-		{"held, for those that don't wait", func(w *world, c *asynclock.Client) {
+		{"held, for those that never wait", func(w *world, c *asynclock.Client) {
 			lock(w, w.client(), "key")
 			wantError(w, errOf(c.TryLock(w.Context(), "key")), asynclock.ErrHeld)
 			wantError(w, errOf((<-c.LockChan(w.Context(), "key", with(0))).Lease()), asynclock.ErrHeld)
@@ -278,4 +278,105 @@ func must[T any](value T, err error) T {
 		panic(err)
 	}
 	return value
+}
+
+func TestStatsSayWhatIsSo(t *testing.T) {
+	scene(t, "keys", func(w *world) {
+		c, other := w.client(), w.client()
+		wantKeys := func(want asynclock.Keys) {
+			w.Helper()
+			w.wait()
+			if got := c.Stats().Keys; got != want {
+				w.Errorf("keys: got %+v, want %+v", got, want)
+			}
+		}
+		wantKeys(asynclock.Keys{})
+		unlock(w, lock(w, c, "kept", asynclock.WithRetention(time.Hour)))
+		wantKeys(asynclock.Keys{Used: 1, Retained: 1})
+		theirs := lock(w, other, "waited for")
+		p := w.ask(w.Context(), c, "waited for")
+		wantKeys(asynclock.Keys{Used: 2, Retained: 1, Queued: 1})
+		ours := lock(w, c, "wanted")
+		w.ask(w.Context(), other, "wanted")
+		w.pass(ttl / 2) // a renewal tells
+		wantKeys(asynclock.Keys{Used: 3, Retained: 1, Queued: 1, Wanted: 1})
+		future := c.LockChan(w.Context(), "lent")
+		wantKeys(asynclock.Keys{Used: 4, Retained: 1, Queued: 1, Wanted: 1, Lent: 1})
+		unlock(w, claim(w, future))
+		unlock(w, ours)
+		unlock(w, theirs)
+		unlock(w, p.has())
+		wantKeys(asynclock.Keys{Used: 1, Retained: 1})
+	})
+	scene(t, "the store is not heard, as a whole and in a lane", func(w *world) {
+		c := w.client()
+		for _, e := range []struct {
+			event store.Event
+			want  bool
+		}{
+			{store.Event{Kind: store.EventDisconnected}, true},
+			{store.Event{Kind: store.EventResync}, false},
+			{store.Event{Kind: store.EventDisconnected, OneLane: true, Lane: 1}, true},
+			{store.Event{Kind: store.EventDisconnected, OneLane: true, Lane: 2}, true},
+			{store.Event{Kind: store.EventResync, OneLane: true, Lane: 1}, true},
+			{store.Event{Kind: store.EventResync, OneLane: true, Lane: 2}, false},
+			{store.Event{Kind: store.EventDisconnected, OneLane: true, Lane: 1}, true},
+			{store.Event{Kind: store.EventResync}, false},
+		} {
+			w.store.Tell(0, e.event)
+			w.wait()
+			if got := c.Stats().Deaf; got != e.want {
+				w.Errorf("deaf after %+v: got %t", e.event, got)
+			}
+		}
+	})
+	scene(t, "the store fails", func(w *world) {
+		c := w.client()
+		mend := w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Fail(asynclock.ErrUnreachable))
+		wantError(w, errOf(c.TryLock(w.Context(), "key")), asynclock.ErrUnreachable)
+		if !c.Stats().Failing {
+			w.Error("failing: got false")
+		}
+		mend()
+		lock(w, c, "key")
+		if c.Stats().Failing {
+			w.Error("failing, after an answer: got true")
+		}
+	})
+	scene(t, "renewals, and the trust that was left", func(w *world) {
+		c := w.client()
+		wantTrust := func(from, to float64) {
+			w.Helper()
+			if got := c.Stats().LeastTrust; got < from || got > to {
+				w.Errorf("least trust: got %.3f, want between %v and %v", got, from, to)
+			}
+		}
+		wantTrust(1, 1)
+		lock(w, c, "key")
+		w.pass(ttl / 2)
+		wantTrust(0.6, 0.7)
+		w.store.Next(asynclocktest.Renew.Any, asynclocktest.Fail(asynclock.ErrUnreachable), asynclocktest.Slow(0, ttl/5))
+		w.pass(ttl)
+		if r := c.Stats().Renewals; r.Failed != 1 || r.Done < 3 || r.Calls != r.Done+1 {
+			w.Errorf("renewals: got %+v, want one that failed, and a call for each", r)
+		}
+		wantTrust(0.4, 0.5)
+		w.pass(31 * time.Second)
+		wantTrust(0.6, 0.7)
+	})
+	scene(t, "releases", func(w *world) {
+		c := w.client()
+		gone, silent := lock(w, c, "gone"), lock(w, c, "silent")
+		must(w.store.Expire(w.Context(), "gone"))
+		wantError(w, gone.Unlock(w.Context()), asynclock.ErrLost)
+		w.store.Every(asynclocktest.Release.Any, asynclocktest.Hang)
+		wantError(w, silent.Unlock(w.Context()), asynclock.ErrOutcomeUnknown)
+		w.pass(2 * ttl)
+		if got, want := c.Stats().Releases, (asynclock.Releases{Unconfirmed: 1, Lost: 1}); got != want {
+			w.Errorf("releases: got %+v, want %+v", got, want)
+		}
+	})
+	if got := (*asynclock.Client)(nil).Stats(); got != (asynclock.Stats{LeastTrust: 1}) {
+		t.Errorf("no client: got %+v", got)
+	}
 }

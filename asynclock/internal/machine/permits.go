@@ -76,7 +76,8 @@ func (k *Key) learnsLimit() bool {
 // admitBlock serves the first waiters with what the grant has for them, and gives up what is left.
 func (s *stake) admitBlock(st *Step) {
 	s.fill(fewTries, false, st)
-	s.holding.together, s.holding.way = false, WayLocal
+	s.holding.together = false
+	s.holding.way = WayLocal
 	s.key.refuseAsked(st)
 	if r := s.giveUpFree(st); r != nil {
 		st.releases.push(r)

@@ -16,7 +16,8 @@ func (s *stake) admitRow(st *Step) {
 	for w := k.waiters.first; w != nil && *w.Terms == *s.terms && s.mayShare(w) && s.lastsLongEnough(st.Now); w = k.waiters.first {
 		s.admit(k.waiters.pop(), s.holding.lease, st)
 	}
-	s.holding.together, s.holding.way = false, WayLocal
+	s.holding.together = false
+	s.holding.way = WayLocal
 	k.refuseAsked(st)
 }
 

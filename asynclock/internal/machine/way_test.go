@@ -96,7 +96,7 @@ func TestWays(t *testing.T) {
 			step{2 * time.Second, arrive("b", retention(time.Minute)), "..."},
 			step{2 * time.Second, came("b"), "retained"},
 		), "holding 11 until 13.345s"},
-		{"nobody has had what another's future was granted", lies(
+		{"nobody has had what a future was granted", lies(
 			step{0, arrive("b"), "..."},
 			step{0, came("b"), "at once"},
 		), "holding 10 until 13.345s"},
