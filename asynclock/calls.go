@@ -47,7 +47,7 @@ func (c *Client) sendAcquires(_ int, calls []*machine.Acquire) {
 
 // acquire sends the first requests of attempts on their caller's own goroutine. This saves the
 // uncontended lock two changes of goroutine. All are of one lane.
-func (c *Client) acquire(caller context.Context, calls ...*machine.Acquire) {
+func (c *Client) acquire(caller context.Context, byCaller bool, calls ...*machine.Acquire) {
 	requests, timeout := calls[0].Batch[:], calls[0].Timeout
 	if len(calls) > 1 {
 		requests = make([]store.AcquireRequest, len(calls))
@@ -72,7 +72,7 @@ func (c *Client) acquire(caller context.Context, calls ...*machine.Acquire) {
 			}
 			onAcquire(call, &reply)
 		}
-		c.hooks.called("acquire", now, true, len(replies), func(i int) error { return replies[i].Err })
+		c.hooks.called("acquire", now, byCaller, len(replies), func(i int) error { return replies[i].Err })
 	}()
 	answers := c.session.Acquire(ctx, requests)
 	for i, call := range calls {
@@ -83,8 +83,8 @@ func (c *Client) acquire(caller context.Context, calls ...*machine.Acquire) {
 }
 
 // acquireAll is acquire for any lanes. It returns when all requests are answered.
-func (c *Client) acquireAll(caller context.Context, calls []*machine.Acquire) {
-	eachLane(calls, c.laneOf, func(together []*machine.Acquire) { c.acquire(caller, together...) })
+func (c *Client) acquireAll(caller context.Context, byCaller bool, calls []*machine.Acquire) {
+	eachLane(calls, c.laneOf, func(together []*machine.Acquire) { c.acquire(caller, byCaller, together...) })
 }
 
 // eachLane sends the calls of each lane together, the lanes side by side. It returns when all are

@@ -172,6 +172,7 @@ func (c *Client) logHeld() {
 // of the log handler or of a hook does not return.
 func (c *Client) stopCalls() error {
 	c.stop()
+	c.hooks.end()
 	for _, task := range c.watchdog.Close() {
 		task.Fire(watchdog.Now()) // a release that would be repeated: its caller gets an error
 	}

@@ -44,6 +44,9 @@ const (
 	counters = acquired + counter(machine.Ways)
 )
 
+// outcomeAcquired is the name of what a request has come to that has a lease.
+const outcomeAcquired = "acquired"
+
 // nameOf returns the name of a counter, which it also has in the JSON of [Stats].
 func nameOf(i counter) string { return counterNames[i] }
 
@@ -85,6 +88,7 @@ type shardCounts struct {
 	of                  [Permits + 1]counts // by mode
 	uses                [machine.Uses]int64 // keys, by what the client does with them
 	renewed, notRenewed int64
+	used                int64
 	trust               trustLeft
 }
 
@@ -100,63 +104,79 @@ func (sh *shard) addTo(sum *shardCounts) {
 	for i, n := range sh.counts.uses {
 		sum.uses[i] += n
 	}
+	sum.used += int64(len(sh.keys))
 	sum.renewed += sh.counts.renewed
 	sum.notRenewed += sh.counts.notRenewed
 	sum.trust.add(&sh.counts.trust, watchdog.Now())
 }
 
+// notCounted is the verdict of a waiter that does not count, or counts already. One for a part of several keys does not:
+// these count as one.
+const notCounted counter = 255
+
 // countLocked counts what w has come to.
 func (w *waiter) countLocked(i counter) {
-	if !w.uncounted {
+	if w.verdict != notCounted {
 		w.state.shard.counts.of[w.mode][i]++
 	}
 }
 
 // countRefusedLocked counts that w was refused at once.
 func (w *waiter) countRefusedLocked(sh *shard, err error) {
-	if !w.uncounted {
+	if w.verdict != notCounted {
 		n := &sh.counts.of[w.mode]
 		n[requested]++
 		n[outcomeOf(err)]++
 	}
-	w.uncounted = true
+	w.verdict = notCounted
 }
 
-// countDecidedLocked counts the result of w. That of a call which has failed is counted by its caller, who knows why.
-func (w *waiter) countDecidedLocked() {
-	if w.uncounted {
-		return
-	}
+// countDecidedLocked counts what w has come to, and returns it. A call that has failed is counted by its caller, who knows
+// why. The error of a context may be the application's, and is not asked anything under the mutex: see verdict.
+func (w *waiter) countDecidedLocked() (outcome counter) {
 	switch {
+	case w.verdict == notCounted:
 	case w.Stage == machine.Claimed:
 		l := leaseOf(w.Lease)
 		l.core.Counted = 1 + uint8(w.mode)
-		w.countLocked(acquired + counter(w.Way))
+		outcome = acquired + counter(w.Way)
+		w.countLocked(outcome)
 		if l.core.Err != nil { // in the same step
 			l.countEndLocked()
 		}
-	case w.Future && errors.Is(w.Err, ErrLost): // it was received, and has ended before its caller looked
-		w.countLocked(acquired + counter(w.Way))
+	case w.Had: // it was received, and has ended before its caller looked
+		outcome = acquired + counter(w.Way)
+		w.countLocked(outcome)
 		w.countLocked(endOf(w.Err))
 	case w.Future:
-		w.countLocked(outcomeOf(w.Err))
+		if outcome = w.verdict; outcome == 0 {
+			outcome = outcomeOf(w.Err)
+		}
+		w.countLocked(outcome)
 	}
+	return outcome
 }
 
 // countEndLocked counts the end of a lease that a caller has had.
 func (l *leaseCore) countEndLocked() {
 	if n := l.core.Counted; n > 0 { // 1 more than the mode
 		l.state.shard.counts.of[n-1][endOf(l.core.Err)]++
+		if errors.Is(l.core.Err, ErrNotRenewed) {
+			l.state.shard.counts.trust.note(0, watchdog.Now())
+		}
 	}
 }
 
 // countFailed counts a request that has failed. It may never have been queued.
 func (c *Client) countFailed(w *waiter, key string, err error) {
-	if !c.isUsable() || w.uncounted {
+	if !c.isUsable() || w.verdict == notCounted {
 		return
 	}
-	outcome := outcomeOf(err)
-	sh := c.shardOf(key)
+	outcome := w.verdict
+	if outcome == 0 {
+		outcome = outcomeOf(err)
+	}
+	sh := c.shardOf(c.spell(key))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if w.state == nil {
@@ -168,12 +188,12 @@ func (c *Client) countFailed(w *waiter, key string, err error) {
 // countStepLocked counts what a step says.
 func (s *keyState) countStepLocked(st *machine.Step) {
 	n := &s.shard.counts
-	if st.Left > 0 {
-		if st.Renewed {
-			n.renewed++
-		} else {
-			n.notRenewed++
-		}
+	switch {
+	case st.Renewed:
+		n.renewed++
+		n.trust.note(st.Left, st.Now)
+	case st.NotRenewed:
+		n.notRenewed++
 		n.trust.note(st.Left, st.Now)
 	}
 	use := s.machine.Use()
@@ -270,14 +290,14 @@ func (n *severalCounts) count(i counter) {
 
 // countRequested counts a request for several keys.
 func (a *gatherer) countRequested() {
-	if a.client.isUsable() {
+	if a.client.isUsable() && !a.uncounted {
 		a.client.several.count(requested)
 	}
 }
 
 // countFailed counts that it has failed.
 func (a *gatherer) countFailed(err error) {
-	if a.client.isUsable() {
+	if a.client.isUsable() && !a.uncounted {
 		a.client.several.count(outcomeOf(err))
 	}
 }
@@ -289,7 +309,7 @@ func (a *gatherer) countAcquired() {
 		way = machine.WayQueued
 	}
 	if a.asked != nil {
-		a.asked.way = way
+		a.asked.way, a.asked.had = way, true
 	}
 	a.client.several.count(acquired + counter(way))
 }
@@ -309,15 +329,15 @@ func (n *severalCounts) public() Acquisitions {
 // trustTime is how long the least trust is remembered, and up to twice as long.
 const trustTime = 15 * time.Second
 
-// trustLeft is the least trust that was left when a renewal was answered, in the present time and in the one before.
+// trustLeft is how much trust was used up at most when a renewal was answered, in the present time and in the one before.
 type trustLeft struct {
-	number        int64   // of the present time
-	now, previous float32 // 0: nothing was renewed
+	number         int64   // of the present time
+	used, previous float32 // 0: nothing was renewed
 }
 
 func (t *trustLeft) note(left float32, at watchdog.Instant) {
 	t.moveTo(int64(at) / int64(trustTime))
-	t.now = lesser(t.now, left)
+	t.used = max(t.used, 1-left)
 }
 
 // moveTo makes the time with that number the present one.
@@ -326,34 +346,18 @@ func (t *trustLeft) moveTo(number int64) {
 	case 0:
 		return
 	case 1:
-		t.previous = t.now
+		t.previous = t.used
 	default:
 		t.previous = 0
 	}
-	t.number, t.now = number, 0
+	t.number, t.used = number, 0
 }
 
 // add adds what another remembers.
 func (t *trustLeft) add(other *trustLeft, at watchdog.Instant) {
 	o := *other
 	o.moveTo(int64(at) / int64(trustTime))
-	t.now = lesser(t.now, lesser(o.now, o.previous))
-}
-
-// least returns 1 if nothing was renewed.
-func (t *trustLeft) least() float32 {
-	if t.now == 0 {
-		return 1
-	}
-	return t.now
-}
-
-// lesser returns the lesser one of two, where 0 is none.
-func lesser(a, b float32) float32 {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
+	t.used = max(t.used, o.used, o.previous)
 }
 
 // A deafness knows the lanes whose notifications don't come through.

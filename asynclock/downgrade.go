@@ -60,10 +60,23 @@ func (l *Lease) downgrade(ctx context.Context) (reader *Lease, err error) {
 		return nil, err
 	}
 	writer := l.hold()
+	var told []func()
 	defer func() {
-		if writer.tell(); reader != nil && c.hooks != nil {
-			reader.begins(l.downgradeAsked(ctx, writer))
+		if reader == nil {
+			for _, tell := range told {
+				tell()
+			}
+			writer.tell()
+			return
 		}
+		orUnlock(reader, func() {
+			for _, tell := range told {
+				tell()
+			}
+			if writer.tell(); c.hooks != nil {
+				reader.begins(l.downgradeAsked(ctx, writer))
+			}
+		})
 	}()
 	ctx = l.outlivedBy(ctx)
 	w := newReader(ctx)
@@ -71,7 +84,7 @@ func (l *Lease) downgrade(ctx context.Context) (reader *Lease, err error) {
 	reply := store.ReleaseReply{Err: ErrOutcomeUnknown}
 	// This also runs if the store panics: the key must not be held by nobody.
 	defer func() { reader, err = l.endDowngrade(d, w, &reply) }()
-	reply = c.requestRest(ctx, l.core.Terms.TTL, d)
+	reply = c.requestRest(ctx, l.core.Terms.TTL, d, &told)
 	return nil, nil
 }
 
@@ -86,9 +99,9 @@ func (l *Lease) outlivedBy(ctx context.Context) context.Context {
 }
 
 // requestRest sends the request until it has an answer, ctx ends or the holding ends by itself.
-func (c *Client) requestRest(ctx context.Context, ttl time.Duration, d *machine.Downgrade) store.ReleaseReply {
+func (c *Client) requestRest(ctx context.Context, ttl time.Duration, d *machine.Downgrade, told *[]func()) store.ReleaseReply {
 	for failures := 0; ; {
-		reply := c.sendRest(ctx, ttl, d)
+		reply := c.sendRest(ctx, ttl, d, told)
 		failures++
 		left := d.Timeout.Sub(watchdog.Refresh())
 		if reply.Err == nil || !failure.Transient(reply.Err) || ctx.Err() != nil || left <= 0 || c.background.Err() != nil {
@@ -101,13 +114,13 @@ func (c *Client) requestRest(ctx context.Context, ttl time.Duration, d *machine.
 	}
 }
 
-func (c *Client) sendRest(ctx context.Context, ttl time.Duration, d *machine.Downgrade) store.ReleaseReply {
+func (c *Client) sendRest(ctx context.Context, ttl time.Duration, d *machine.Downgrade, told *[]func()) store.ReleaseReply {
 	bounded := c.limits.bound(ctx, machine.CallTimeout(ttl), 0)
 	defer bounded.leave()
 	now := watchdog.Now()
 	reply := c.session.Release(bounded, []store.ReleaseRequest{d.Request})[0]
 	reply.Err = ourTimeout(ctx, reply.Err)
-	c.hooks.called("release", now, true, 1, func(int) error { return reply.Err })
+	*told = append(*told, c.hooks.answered("release", now, 1, func(int) error { return reply.Err }))
 	return reply
 }
 
@@ -123,6 +136,9 @@ func (l *Lease) beginDowngrade() (*machine.Downgrade, error) {
 
 // endDowngrade handles the store's answer.
 func (l *Lease) endDowngrade(d *machine.Downgrade, w *waiter, reply *store.ReleaseReply) (*Lease, error) {
+	if reply.Err != nil {
+		w.verdict = outcomeOf(reply.Err)
+	}
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
@@ -130,7 +146,10 @@ func (l *Lease) endDowngrade(d *machine.Downgrade, w *waiter, reply *store.Relea
 	s.machine.EndDowngrade(d, &w.Waiter, reply, &st)
 	w.countLocked(requested)
 	if w.Stage == machine.Ended {
-		w.countLocked(outcomeOf(w.Err))
+		if w.verdict == 0 {
+			w.verdict = outcomeOf(w.Err)
+		}
+		w.countLocked(w.verdict)
 	}
 	s.carryOutLocked(&st)
 	l.reader = w.lease()

@@ -128,7 +128,8 @@ func (e *each) request(key string) {
 	w.each, w.origin = e, e.origin.again()
 	returned := false
 	defer func() {
-		if !returned && w.state == nil { // the context has panicked
+		if !returned && !w.sent && (w.state == nil || w.Stage == machine.Joining) {
+			w.state = nil // the context has panicked
 			e.client.refuse(w, key, ErrOutcomeUnknown)
 		}
 	}()

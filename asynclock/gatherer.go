@@ -43,7 +43,8 @@ type gatherer struct {
 	lease *MultiLease    // that those held are parts of
 	given []*releaseCall // of keys that were given back
 
-	waited bool // in the queue of a key
+	waited    bool // for others
+	uncounted bool // it is no request: see Stats
 
 	asked      *asked       // nil if there are no hooks
 	heldValues *laterValues // likewise
@@ -125,7 +126,6 @@ func (a *gatherer) worthWaiting(err error) bool {
 // waitForNext waits in the queue of the first key that is not held. It returns early if a key that is
 // held is lost meanwhile.
 func (a *gatherer) waitForNext() error {
-	a.waited = true
 	key := a.keys[len(a.held)]
 	result := make(chan Result, 1)
 	w := a.request(key, result)
@@ -145,6 +145,7 @@ func (a *gatherer) waitForNext() error {
 	if err != nil {
 		return a.failed(key, err)
 	}
+	a.waited = a.waited || w.Way == machine.WayQueued || w.Way == machine.WayLocal
 	a.lease.adopt(l)
 	a.held = append(a.held, l)
 	return nil
@@ -153,7 +154,7 @@ func (a *gatherer) waitForNext() error {
 // request makes a waiter for the key, whose result comes by the channel.
 func (a *gatherer) request(key string, result chan Result) *waiter {
 	w := newWaiter(a.ctx)
-	w.uncounted, w.Terms, w.Part, w.result, w.origin = true, &a.settings.Terms, a.future, result, a.origin.again()
+	w.verdict, w.Terms, w.Part, w.result, w.origin = notCounted, &a.settings.Terms, a.future, result, a.origin.again()
 	if a.join(w, key) {
 		result <- Result{w}
 		return w

@@ -35,6 +35,7 @@ func (a *gatherer) tryRest() (refused string, err error) {
 	if n < 0 {
 		return "", nil
 	}
+	a.waited = a.waited || errors.Is(tries[n].err, ErrHeld)
 	a.giveBack(leasesOf(tries[n:]))
 	for i := n; i < len(tries) && !a.try; i++ {
 		if err := tries[i].err; err != nil && !a.worthWaiting(err) {
@@ -68,7 +69,7 @@ func (a *gatherer) tryAll(keys []string) []keyTry {
 		t := &tries[i]
 		t.key = key
 		w := t.waiter.begin(a.ctx)
-		w.uncounted, w.Terms, w.Try, w.Part, w.origin = true, &a.settings.Terms, true, a.future, a.origin.again()
+		w.verdict, w.Terms, w.Try, w.Part, w.origin = notCounted, &a.settings.Terms, true, a.future, a.origin.again()
 		if a.join(w, key) {
 			a.answer(t)
 		}
@@ -92,7 +93,7 @@ func (a *gatherer) requestAll(tries []keyTry) {
 			calls = append(calls, t.call)
 		}
 	}
-	a.client.acquireAll(a.ctx, calls)
+	a.client.acquireAll(a.ctx, !a.future, calls)
 	for i := range tries {
 		if t := &tries[i]; !t.over && t.call != nil {
 			a.answer(t)

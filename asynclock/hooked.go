@@ -4,11 +4,8 @@ package asynclock
 
 import (
 	"context"
-	"errors"
-	"sync"
 	"sync/atomic"
 
-	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/internal/batch"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -31,30 +28,46 @@ func newHooks(all []Hooks) *hooks {
 		return nil
 	}
 	h := &hooks{all: all}
-	h.calls = batch.New(maxHooksWaiting, 1, 0, func(_ int, calls []func()) {
-		for _, call := range calls {
-			h.waiting.Add(-1)
-			call()
-		}
-	})
+	h.calls = batch.New(maxHooksWaiting, 1, 0, h.callAll)
 	return h
+}
+
+// callAll makes the calls one after the other. A hook may end its goroutine, as t.FailNow does.
+func (h *hooks) callAll(_ int, calls []func()) {
+	for len(calls) > 0 {
+		ended := make(chan struct{})
+		go func() { // ends with the last call, or with one that ends it
+			defer close(ended)
+			for len(calls) > 0 {
+				call := calls[0]
+				calls = calls[1:]
+				h.waiting.Add(-1)
+				call()
+			}
+		}()
+		<-ended
+	}
 }
 
 // later calls the function on the other goroutine. It may be called under any mutex.
 func (h *hooks) later(call func()) {
-	if h.waiting.Add(1) > maxHooksWaiting {
-		h.waiting.Add(-1)
-		h.leftOut.Add(1)
+	if h.waiting.Add(1) <= maxHooksWaiting && h.calls.Add(0, call) {
 		return
 	}
-	if !h.calls.Add(0, call) { // the client is closed
-		h.leftOut.Add(1)
+	h.waiting.Add(-1)
+	h.leftOut.Add(1) // the client is closed, or hooks are slow
+}
+
+// end says that no request is told of any more. Calls of hooks that wait are still made.
+func (h *hooks) end() {
+	if h != nil {
+		h.closed.Store(true)
 	}
 }
 
+// close waits for the calls of hooks.
 func (h *hooks) close() {
 	if h != nil {
-		h.closed.Store(true)
 		h.calls.Close()
 	}
 }
@@ -66,230 +79,22 @@ func (h *hooks) numberLeftOut() int64 {
 	return h.leftOut.Load()
 }
 
-// An asked is what hooks are told of a request. A nil one is that of a client without hooks.
-type asked struct {
-	hooks   *hooks
-	ctx     context.Context //nolint:containedctx // of Wait
-	request Request
-	since   watchdog.Instant
-	way     machine.Way
-	blocker int64
-	looking bool      // the caller of a future looks at the result just now, and tells what is decided
-	once    sync.Once // Hold was called
-}
-
-// ask calls Wait. The request is made with the context of what it returns.
-func (h *hooks) ask(ctx context.Context, request Request) *asked {
-	since := watchdog.Refresh()
-	for _, hook := range h.all {
-		if hook.Wait != nil {
-			ctx = orElse(hook.Wait(ctx, WaitEvent{request}), ctx) //nolint:fatcontext // each hook has that of the one before
-		}
-	}
-	return &asked{hooks: h, ctx: ctx, request: request, since: since}
-}
-
-// asksHooks reports whether a request that begins now is told of. A client that is closed refuses it anyway.
-func (c *Client) asksHooks() bool { return c.hooks != nil && !c.hooks.closed.Load() }
-
-// ask calls Wait for w.
-func (c *Client) ask(w *waiter, op, key string, settings *lockSettings) {
-	if w.origin == nil {
-		w.origin = new(origin)
-	}
-	w.origin.asked = c.hooks.ask(w.ctx, Request{Op: op, Key: key, Class: settings.className(), Mode: w.mode, Future: w.Future})
-	w.ctx = w.origin.asked.ctx
-}
-
-// asked returns what hooks are told of the waiter's request, or nil.
-func (w *waiter) asked() *asked {
-	if w.origin == nil {
-		return nil
-	}
-	return w.origin.asked
-}
-
-// decided notes how w has come to its lease. That of a future is told later, because the caller holds a mutex.
-func (a *asked) decided(w *waiter, blocker int64) {
-	if a == nil {
-		return
-	}
-	a.way, a.blocker = w.Way, blocker
-	switch {
-	case !w.Future || a.looking:
-	case w.Err != nil:
-		a.waitedLater(&Error{a.request.Op, a.request.Key, w.Err})
-	default:
-		a.waitedLater(nil)
-	}
-}
-
-// downgradeAsked returns what hooks are told of a downgrade's request. Nobody waits for it.
-func (l *Lease) downgradeAsked(ctx context.Context, writer *hold) *asked {
-	request := Request{Op: "downgrade", Key: l.Key(), Mode: Shared}
-	if writer != nil { // it is none of several keys
-		request.Class = writer.event.Class
-	}
-	return &asked{hooks: l.state.shard.client.hooks, ctx: ctx, request: request, way: machine.WayDowngraded}
-}
-
-func orElse(ctx, otherwise context.Context) context.Context {
-	if ctx == nil {
-		return otherwise
-	}
-	return ctx
-}
-
-// waited calls Waited.
-func (a *asked) waited(err error) {
-	if a != nil {
-		a.tell(a.event(err))
-	}
-}
-
-// waitedLater is waited for a caller that holds a mutex.
-func (a *asked) waitedLater(err error) {
-	if a != nil {
-		e := a.event(err)
-		a.hooks.later(func() { a.tell(e) })
-	}
-}
-
-func (a *asked) event(err error) WaitedEvent {
-	e := WaitedEvent{Request: a.request, Err: err, Waited: watchdog.Refresh().Sub(a.since), Blocker: a.blocker}
-	if err == nil || errors.Is(err, ErrLost) { // it was received, and has ended before its caller looked
-		e.Outcome, e.Way = outcomeAcquired, nameOf(acquired+counter(a.way))
-	} else {
-		e.Outcome = nameOf(outcomeOf(err))
-	}
-	return e
-}
-
-func (a *asked) tell(e WaitedEvent) {
-	for _, hook := range a.hooks.all {
-		if hook.Waited != nil {
-			hook.Waited(a.ctx, e)
-		}
-	}
-}
-
-// A hold is what hooks are told of a lease.
-type hold struct {
-	hooks *hooks
-	ctx   context.Context //nolint:containedctx // of Hold
-	event HeldEvent
-	since watchdog.Instant
-}
-
-// begin tells of the lease that a call has come to. If a hook panics, nobody else unlocks the lease.
-func (a *asked) begin(l *Lease) {
-	returned := false
-	defer func() {
-		if !returned {
-			l.UnlockChan(context.Background())
-		}
-	}()
-	a.waited(nil)
-	l.begins(a)
-	returned = true
-}
-
-// looked tells of what a future has come to, when its caller looks. Decided says that it was decided just now.
-func (a *asked) looked(l *Lease, err error, decided bool) {
-	if a == nil {
-		return
-	}
-	if decided {
-		a.waited(err)
-	}
-	if err == nil {
-		a.once.Do(func() { l.begins(a) })
-	}
-}
-
-// begins calls Hold. The lease may have ended meanwhile.
-func (l *Lease) begins(a *asked) {
-	h := a.newHold(l.core.Token)
-	sh := l.state.shard
-	sh.mu.Lock()
-	l.moreLocked().hold = h
-	if l.madeLocked() == nil {
-		l.context = h.ctx
-	}
-	ended := l.core.Err
-	sh.mu.Unlock()
-	if ended != nil {
-		h.ends(ended)
-		h.tell()
-	}
-}
-
-// holdLocked returns what hooks are told of the lease, or nil.
-func (l *leaseCore) holdLocked() *hold {
-	if l.more == nil {
-		return nil
-	}
-	return l.more.hold
-}
-
-func (l *leaseCore) hold() *hold {
-	sh := l.state.shard
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return l.holdLocked()
-}
-
-// newHold calls Hold.
-func (a *asked) newHold(token int64) *hold {
-	h := &hold{hooks: a.hooks, ctx: a.ctx, event: HeldEvent{Request: a.request, Token: token}}
-	e := HoldEvent{Request: a.request, Token: token, Way: nameOf(acquired + counter(a.way))}
-	for _, hook := range a.hooks.all {
-		if hook.Hold != nil {
-			h.ctx = orElse(hook.Hold(h.ctx, e), h.ctx) //nolint:fatcontext // each hook has that of the one before
-		}
-	}
-	h.since = watchdog.Refresh()
-	return h
-}
-
-// ends notes why the lease has ended. It is called once.
-func (h *hold) ends(reason error) {
-	h.event.End, h.event.Err, h.event.Held = nameOf(endOf(reason)), reason, watchdog.Refresh().Sub(h.since)
-}
-
-// tell calls Held, once the lease has ended. Nil is told of nothing.
-func (h *hold) tell() {
-	if h == nil {
-		return
-	}
-	for _, hook := range h.hooks.all {
-		if hook.Held != nil {
-			hook.Held(h.ctx, h.event)
-		}
-	}
-}
-
-// values returns ctx with the values of the context of Hold.
-func (h *hold) values(ctx context.Context) context.Context {
-	if h == nil {
-		return ctx
-	}
-	return valuesContext{ctx, h.ctx}
-}
-
-// A valuesContext ends like one context, and has the values of another.
-type valuesContext struct {
-	context.Context //nolint:containedctx // the end
-
-	values context.Context //nolint:containedctx // the values
-}
-
-func (c valuesContext) Value(key any) any { return c.values.Value(key) }
-
 // called calls Called. A caller waits for the answer, or nobody does.
 func (h *hooks) called(op string, began watchdog.Instant, byCaller bool, size int, errOf func(i int) error) {
-	if h == nil {
+	if h == nil || size == 0 { // the store has panicked
 		return
+	}
+	if tell := h.answered(op, began, size, errOf); byCaller {
+		tell()
+	} else {
+		h.later(tell)
+	}
+}
+
+// answered returns what calls Called.
+func (h *hooks) answered(op string, began watchdog.Instant, size int, errOf func(i int) error) (tell func()) {
+	if h == nil {
+		return func() {}
 	}
 	e := CalledEvent{Op: op, Size: size, Took: watchdog.Refresh().Sub(began)}
 	for i := range size {
@@ -299,19 +104,63 @@ func (h *hooks) called(op string, began watchdog.Instant, byCaller bool, size in
 			}
 		}
 	}
-	tell := func() {
+	return func() {
 		for _, hook := range h.all {
 			if hook.Called != nil {
 				hook.Called(e)
 			}
 		}
 	}
-	if byCaller {
-		tell()
-	} else {
-		h.later(tell)
-	}
 }
 
-// outcomeAcquired is the outcome of a request that has come to a lease.
-const outcomeAcquired = "acquired"
+// orUnlock unlocks the lease if a hook that f calls does not return.
+func orUnlock[L interface {
+	UnlockChan(ctx context.Context) <-chan error
+}](l L, f func()) {
+	returned := false
+	defer func() {
+		if !returned {
+			l.UnlockChan(context.Background())
+		}
+	}()
+	f()
+	returned = true
+}
+
+// A valuesContext ends like one context, and has the values of another.
+type valuesContext struct {
+	context.Context //nolint:containedctx // the end, and what it was made under
+
+	values context.Context //nolint:containedctx // all other values
+}
+
+// withValues returns ctx with the values of what a hook has returned, which may be any context, or none.
+func withValues(ctx, values context.Context) context.Context {
+	if values == nil {
+		return ctx
+	}
+	return valuesContext{ctx, values}
+}
+
+func (c valuesContext) Value(key any) any {
+	if key == (innermost{}) {
+		return c.Context.Value(key)
+	}
+	return c.values.Value(key)
+}
+
+// A laterValues has the values of a context that is known later.
+type laterValues struct {
+	context.Context //nolint:containedctx // until then
+
+	later atomic.Pointer[context.Context]
+}
+
+func (v *laterValues) become(ctx context.Context) { v.later.Store(&ctx) }
+
+func (v *laterValues) Value(key any) any {
+	if ctx := v.later.Load(); ctx != nil {
+		return (*ctx).Value(key)
+	}
+	return v.Context.Value(key)
+}

@@ -235,7 +235,7 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 	if err != nil {
 		return &Error{"renew", l.Key(), err}
 	}
-	err = l.state.shard.client.renewNow(ctx, []*machine.Renewal{call})[0]
+	err = l.state.shard.client.renewNow(ctx, true, []*machine.Renewal{call})[0]
 	if err == nil {
 		err = l.Err() // the lease may have ended while the answer was under way
 	}

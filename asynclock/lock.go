@@ -74,7 +74,7 @@ func (c *Client) acquireLease(w *waiter, op, key string, options []LockOption) (
 		}
 	}()
 	if call := arrived.call; call != nil {
-		c.acquire(w.ctx, call)
+		c.acquire(w.ctx, true, call)
 	}
 	l, err := w.await()
 	if w.Try && errors.Is(err, ErrUnreachable) && ctx.Err() != nil {
@@ -90,10 +90,12 @@ func (w *waiter) abandonOnPanic() {
 	w.leave(ErrOutcomeUnknown)
 	if l := w.leaseNow(); l != nil {
 		l.UnlockChan(context.Background())
+		w.asked().waited(nil)
 		return
 	}
 	c := w.state.shard.client
 	c.countFailed(w, w.state.machine.Name, ErrOutcomeUnknown)
+	w.asked().waited(ErrOutcomeUnknown)
 }
 
 // leaseNow returns the waiter's lease, or nil.
@@ -121,6 +123,7 @@ func (c *Client) accept(w *waiter, key string, options []LockOption) (*lockSetti
 		return nil, err
 	}
 	if w.ctx.Err() != nil {
+		w.verdict = notCounted // it was over before it began
 		return nil, waitEnded(w.ctx)
 	}
 	w.Terms = &settings.Terms
@@ -201,21 +204,26 @@ func (w *waiter) checkResult() (done bool, l *Lease, err error) {
 
 // leaveFor withdraws the waiter because its context has ended.
 func (w *waiter) leaveFor(reason error) {
+	verdict := outcomeOf(reason)
 	sh := w.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	w.endWaitLocked(reason)
+	w.endWaitLocked(reason, verdict)
 }
 
-// endWaitLocked ends a waiter whose context has ended. Its error also says what it waited for.
-func (w *waiter) endWaitLocked(reason error) {
+// endWaitLocked ends a waiter whose context has ended. Its error also says what it waited for. As what it counts is
+// decided before, because the reason may be an error of the application's type.
+func (w *waiter) endWaitLocked(reason error, verdict counter) {
 	if s := w.state; w.Stage == machine.Queued {
 		switch obstacle := s.publicError(s.machine.Obstacle(&w.Waiter, watchdog.Refresh())); {
 		case obstacle != nil:
 			reason = failure.Join(reason, obstacle)
-		case errors.Is(reason, context.DeadlineExceeded): // who gives up early has learnt nothing of the store
+		case verdict == givenUpTimeout: // who gives up early has learnt nothing of the store
 			reason = failure.Join(reason, errNoAnswer)
 		}
+	}
+	if w.Future && w.verdict == 0 {
+		w.verdict = verdict
 	}
 	w.leaveLocked(reason)
 }

@@ -59,10 +59,10 @@ func (a *gatherer) lockAll(keys []string, options []LockOption) (*MultiLease, er
 	defer func() {
 		if err != nil {
 			a.countFailed(err)
+			a.asked.waited(err)
 		}
 	}()
 	if err = a.gather(); err != nil {
-		a.asked.waited(err)
 		return nil, err
 	}
 	a.begin()
@@ -99,6 +99,7 @@ func (a *gatherer) accept(keys []string, options []LockOption) (err error) {
 		return a.failed("", err)
 	}
 	if a.ctx.Err() != nil {
+		a.uncounted = true // it was over before it began
 		return a.failed(a.keys[0], waitEnded(a.ctx))
 	}
 	a.outer = leaseContextOf(a.ctx)

@@ -43,7 +43,7 @@ type multiCore struct {
 	cancel context.CancelCauseFunc
 	leak   *multiLeak // nil if leaks are not detected
 
-	mu       sync.Mutex // nothing else is locked under it
+	mu       sync.Mutex // only what counts and hooks have is locked under it
 	err      error      // why it ended
 	fnCancel context.CancelCauseFunc
 	release  *multiRelease // what Unlock began; nil if it was not called
@@ -330,7 +330,7 @@ func (m *MultiLease) renewParts(ctx context.Context, ttl time.Duration) []error 
 	var flying sync.WaitGroup
 	for _, t := range lanes {
 		flying.Go(func() { // ends with the call; the caller waits for it
-			for n, err := range client.renewNow(ctx, t.calls) {
+			for n, err := range client.renewNow(ctx, false, t.calls) {
 				if i := t.places[n]; err != nil {
 					errs[i] = &Error{"renew all", m.keys[i], err}
 				}

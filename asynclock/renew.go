@@ -98,7 +98,7 @@ func (c *Client) sendRenewalsAtOnce(lane int, calls []*machine.Renewal) {
 
 // renewNow sends renewals of one lane in one call, on their caller's own goroutine, and returns an error or nil for
 // each.
-func (c *Client) renewNow(ctx context.Context, calls []*machine.Renewal) []error {
+func (c *Client) renewNow(ctx context.Context, byCaller bool, calls []*machine.Renewal) []error {
 	requests, errs := make([]store.RenewRequest, len(calls)), make([]error, len(calls))
 	timeout := calls[0].Timeout
 	now := watchdog.Now()
@@ -115,7 +115,7 @@ func (c *Client) renewNow(ctx context.Context, calls []*machine.Renewal) []error
 		onRenew(calls[i], reply)
 		errs[i] = reply.Err
 	}
-	c.hooks.called("renew", now, true, len(errs), func(i int) error { return errs[i] })
+	c.hooks.called("renew", now, byCaller, len(errs), func(i int) error { return errs[i] })
 	return errs
 }
 

@@ -36,7 +36,7 @@ type Stats struct {
 //	Requested = Acquired.Sum() + Refused.Sum() + GivenUp.Sum() + Waiting
 //	Acquired.Sum() = Ended.Sum() + Held
 //
-// A [Lease.Downgrade] is a reader's request, too.
+// A [Lease.Downgrade] is a reader's request, too. A call whose context had ended before is none.
 type Acquisitions struct {
 	Requested int64    `json:"requested"`
 	Acquired  Acquired `json:"acquired"`
@@ -55,7 +55,7 @@ type Acquired struct {
 	AtOnce     int64 `json:"at_once"`    // the store granted the key, and nobody was in the way
 	Queued     int64 `json:"queued"`     // the store granted it after others; of several keys: any of them
 	Local      int64 `json:"local"`      // it was passed on inside the client, without the store
-	Retained   int64 `json:"retained"`   // the client had kept it, by [WithRetention] or in the channel of a future
+	Retained   int64 `json:"retained"`   // the client had kept it: [WithRetention]
 	Joined     int64 `json:"joined"`     // by re-entry
 	Downgraded int64 `json:"downgraded"` // of a writer's lease
 }
@@ -115,8 +115,8 @@ func (e Ended) Lost() int64 {
 // Renewals counts answers to renewals, of any kind of lease. Leases that share a holding in the store are renewed as one.
 type Renewals struct {
 	Done   int64 `json:"done"`
-	Failed int64 `json:"failed"`
-	Calls  int64 `json:"calls"` // to the store; each carries many
+	Failed int64 `json:"failed"` // or had no answer in time
+	Calls  int64 `json:"calls"`  // to the store; each carries many
 }
 
 // Releases counts releases that did not go well. A lease that ended with one was unlocked, as [Ended] counts it.
@@ -131,7 +131,7 @@ type Keys struct {
 	Queued   int64 `json:"queued"`   // for which the client has requested a place in the store's queue, for all its callers
 	Wanted   int64 `json:"wanted"`   // that the client has, and another is known to want: by a renewal, if not sooner
 	Retained int64 `json:"retained"` // that it keeps, and nobody holds
-	Lent     int64 `json:"lent"`     // whose lease lies in the channel of a future, where nobody has received it
+	Lent     int64 `json:"lent"`     // whose lease lies in the channel of a future of one key, where nobody has received it
 }
 
 // Stats returns the counts. It costs a few microseconds, and no request.
@@ -150,9 +150,9 @@ func (c *Client) Stats() Stats {
 		Several:   c.several.public(),
 		Renewals:  Renewals{Done: sum.renewed, Failed: sum.notRenewed, Calls: c.renewalCalls.Load()},
 		Releases:  Releases{Unconfirmed: c.unconfirmed.Load(), Lost: c.foundLost.Load()},
-		Keys:      Keys{Used: c.inUse.Load()},
+		Keys:      Keys{Used: sum.used},
 
-		LeastTrust: float64(sum.trust.least()),
+		LeastTrust: float64(1 - sum.trust.used),
 		Failing:    c.outages.failing.Load() > 0,
 		Deaf:       c.deaf.isSo(),
 

@@ -20,7 +20,7 @@ type waiter struct {
 	mode       Mode       // what it takes of the key
 	sent       bool       // the result is in the channel, or was received
 	counted    bool       // its result was looked at; guarded by each
-	uncounted  bool       // it is for one of several keys, which count as one; or it was refused, and counts already
+	verdict    counter    // as what it counts if it fails; 0: its error says
 	watchPlace int32      // index in watch
 	watch      *watch
 	each       *each            // the LockEach that it is of; nil if none
@@ -68,10 +68,10 @@ func (s *keyState) decidedLocked(decided *machine.Waiter, blocker int64) {
 	if w.Stage == machine.Ended {
 		w.Err = s.publicError(w.Err)
 	}
-	w.countDecidedLocked()
+	outcome := w.countDecidedLocked()
 	if w.origin != nil {
 		w.lease() // its caller may never look at the result
-		w.asked().decided(w, blocker)
+		w.asked().decided(w, outcome, blocker)
 	}
 	if stop := s.shard.unwatchLocked(w); stop != nil {
 		s.shard.client.stops.Add(0, stop)

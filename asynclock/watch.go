@@ -89,11 +89,12 @@ func (sh *shard) unwatchLocked(w *waiter) (stop func() bool) {
 // watchEnded withdraws all who waited under ctx, which has ended.
 func (sh *shard) watchEnded(ctx context.Context, g *watch) {
 	reason := waitEnded(ctx)
+	verdict := outcomeOf(reason)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for len(g.waiters) > 0 {
 		w := g.waiters[0]
-		w.endWaitLocked(reason)
+		w.endWaitLocked(reason, verdict)
 	}
 }
 

@@ -111,7 +111,7 @@ func (s *stake) deliverNext(tries int32, st *Step) bool {
 
 func (s *stake) deliver(w *Waiter, lies bool, st *Step) {
 	h := s.holding
-	if h.way = h.nextWay(); h.way == WayLocal {
+	if h.way = h.nextWay(); h.way == WayLocal && !h.unseen {
 		st.Blocker = h.last
 	}
 	if !h.unseen && h.grant.Token != 0 { // otherwise the store has none

@@ -95,5 +95,6 @@ func (s *stake) claim(w *Waiter, st *Step) {
 		h.renewing, h.again = true, false
 		st.renewals.push(s.renewal(s.ttl(), st.Now)) // once, for the whole TTL that its caller is to have
 	}
+	w.Had = true
 	st.decide(w)
 }

@@ -52,7 +52,7 @@ func (h *Holding) trust(deadline watchdog.Instant) { h.deadline = max(h.deadline
 
 // trustLeft returns how much is left of the trust that the last answer of the store has brought: 1 is all of it.
 func (h *Holding) trustLeft(now watchdog.Instant) float32 {
-	return float32(h.deadline.Sub(now)) / float32(h.deadline.Sub(h.cohort.renewed))
+	return max(float32(h.deadline.Sub(now))/float32(h.deadline.Sub(h.cohort.renewed)), 0)
 }
 
 // isUncertain reports whether a request of this owner may still take effect.

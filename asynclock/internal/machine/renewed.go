@@ -32,6 +32,7 @@ func (k *Key) RenewalIsLate(r *Renewal, st *Step) {
 	if r.answered || s == nil || s.holding == nil {
 		return
 	}
+	st.NotRenewed, st.Left = true, s.holding.trustLeft(st.Now)
 	if st.Now >= s.holding.deadline {
 		s.tick(st)
 		return
@@ -45,6 +46,7 @@ func (k *Key) RenewalIsLate(r *Renewal, st *Step) {
 func (k *Key) Renewed(r *Renewal, reply store.RenewReply, st *Step) {
 	defer k.reconcile(st)
 	r.answered = true
+	st.Renewed, st.Left = reply.Err == nil, 1
 	s := k.stakeOf(r.Request.Owner)
 	if s == nil || s.holding == nil {
 		return // the lease ended meanwhile; a renewal that crosses a release changes nothing
@@ -53,11 +55,11 @@ func (k *Key) Renewed(r *Renewal, reply store.RenewReply, st *Step) {
 	if !failure.MayTakeEffect(reply.Err) {
 		h.unanswered--
 	}
+	st.NotRenewed, st.Left = reply.Err != nil && !r.late, h.trustLeft(st.Now)
 	if st.Now >= h.deadline { // whatever the answer: a lease that ended does not revive
 		s.tick(st)
 		return
 	}
-	st.Left, st.Renewed = h.trustLeft(st.Now), reply.Err == nil
 	h.renewing = h.renewing && (r.manual || r.late)
 	switch {
 	case reply.Err == nil:

@@ -25,6 +25,7 @@ type Waiter struct {
 	since   uint32  // how many requests of the key were made before it came
 	seen    bool    // its caller has looked at the result
 	decided bool    // is in the list of decided waiters
+	Had     bool    // its caller has had a lease
 	Way     Way     // how its lease has come, once it has one
 	ahead   *Waiter // in one of the key's queues
 	behind  *Waiter // likewise

@@ -188,7 +188,22 @@ func TestTrustThatWasLeft(t *testing.T) {
 		{"the answer comes after the lease has ended", held(
 			step{5 * time.Second, alarm, "..."},
 			step{14 * time.Second, renewed(1, store.RenewReply{TTL: ttl}), "..."},
-			step{14 * time.Second, trustLeft, "nothing"},
+			step{14 * time.Second, trustLeft, "renewed true, 0.00 left"},
+		), "unused"},
+		{"no answer in time, and one that comes late", held(
+			step{5 * time.Second, alarm, "..."},
+			step{8 * time.Second, late(1), "..."},
+			step{8 * time.Second, trustLeft, "renewed false, 0.40 left"},
+			step{9 * time.Second, renewed(1, store.RenewReply{Err: store.ErrUnreachable}), "..."},
+			step{9 * time.Second, trustLeft, "nothing"},
+		), "holding 10 until 13.345s"},
+		{"nobody has the lease any more", held(
+			step{5 * time.Second, alarm, "..."},
+			step{6 * time.Second, unlock("a"), "..."},
+			step{8 * time.Second, renewed(1, store.RenewReply{Err: store.ErrExpired}), "..."},
+			step{8 * time.Second, trustLeft, "nothing"},
+			step{8 * time.Second, renewed(1, store.RenewReply{TTL: ttl}), "..."},
+			step{8 * time.Second, trustLeft, "renewed true, 1.00 left"},
 		), "unused"},
 	})
 }
