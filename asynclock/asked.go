@@ -167,9 +167,17 @@ func (a *asked) beginAll(g *gatherer) {
 	})
 }
 
-// holdAll tells of the lease over several keys that a future has come to, once.
-func (a *asked) holdAll(g *gatherer) {
-	if a != nil {
-		orUnlock(g.lease, func() { a.once.Do(g.begins) })
+// lookedAll is looked for several keys.
+func (a *asked) lookedAll(g *gatherer, err error, decided bool) {
+	switch {
+	case err == nil:
+		orUnlock(g.lease, func() {
+			if decided {
+				a.waited(nil)
+			}
+			a.once.Do(g.begins)
+		})
+	case decided:
+		a.waited(err)
 	}
 }

@@ -5,8 +5,6 @@ package asynclock_test
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
-	"maps"
 	"runtime"
 	"strings"
 	"sync"
@@ -17,122 +15,6 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
-
-// A witness is a client's hooks, which check what Hooks promises. Half of the clients of all stories have one.
-type witness struct {
-	t testing.TB
-
-	mu      sync.Mutex
-	client  *asynclock.Client
-	waits   int
-	waited  map[int]asynclock.WaitedEvent // by the number of the Wait
-	holds   []asynclock.HoldEvent
-	held    map[int]asynclock.HeldEvent // by the number of the Hold
-	calls   []asynclock.CalledEvent
-	outcome map[string]int
-}
-
-// A numberOf is the context key for the number of a hook's call.
-type numberOf string
-
-func newWitness(t testing.TB) *witness {
-	return &witness{t: t, waited: make(map[int]asynclock.WaitedEvent), held: make(map[int]asynclock.HeldEvent), outcome: make(map[string]int)}
-}
-
-// hooks are called under no mutex: each uses the client in a way that takes all of them.
-func (w *witness) hooks() asynclock.Hooks {
-	return asynclock.Hooks{
-		Wait: func(ctx context.Context, _ asynclock.WaitEvent) context.Context {
-			defer w.use()()
-			w.waits++
-			return context.WithValue(ctx, numberOf("wait"), w.waits)
-		},
-		Waited: func(ctx context.Context, e asynclock.WaitedEvent) {
-			defer w.use()()
-			n, _ := ctx.Value(numberOf("wait")).(int)
-			if _, twice := w.waited[n]; twice || n == 0 {
-				w.t.Errorf("Waited, of the Wait with number %d: got %+v, and before that %+v", n, e, w.waited[n])
-			}
-			w.waited[n] = e
-			w.outcome[strings.TrimSpace(e.Outcome+" "+e.Way)]++
-		},
-		Hold: func(ctx context.Context, e asynclock.HoldEvent) context.Context {
-			defer w.use()()
-			w.holds = append(w.holds, e)
-			return context.WithValue(ctx, numberOf("hold"), len(w.holds))
-		},
-		Held: func(ctx context.Context, e asynclock.HeldEvent) {
-			defer w.use()()
-			n, _ := ctx.Value(numberOf("hold")).(int)
-			if _, twice := w.held[n]; twice || n == 0 {
-				w.t.Errorf("Held, of the Hold with number %d: got %+v, and before that %+v", n, e, w.held[n])
-			}
-			w.held[n] = e
-		},
-		Called: func(e asynclock.CalledEvent) {
-			defer w.use()()
-			w.calls = append(w.calls, e)
-		},
-	}
-}
-
-// use takes the client's mutexes, and then that of w, which the returned function gives back.
-func (w *witness) use() (done func()) {
-	w.mu.Lock()
-	c := w.client
-	w.mu.Unlock()
-	c.Stats()
-	w.mu.Lock()
-	return w.mu.Unlock
-}
-
-// isWatched reports whether the client with this number has a witness.
-func isWatched(name string, number int) bool {
-	h := fnv.New32()
-	h.Write([]byte(name))
-	return (int(h.Sum32())+number)%2 == 0
-}
-
-// wantAllTold fails the test unless each Wait has had its Waited, each Hold its Held, and the counts agree with what was
-// told.
-func (w *witness) wantAllTold() {
-	w.t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.waited) != w.waits || len(w.held) != len(w.holds) {
-		w.t.Errorf("hooks: got %d Wait, %d Waited, %d Hold and %d Held", w.waits, len(w.waited), len(w.holds), len(w.held))
-	}
-	counted, told := make(map[string]int), maps.Clone(w.outcome)
-	count := func(prefix string, counts any) {
-		for name, n := range numbers(counts) {
-			counted[prefix+name] += n
-		}
-	}
-	for _, a := range kinds(w.client.Stats()) {
-		count("acquired ", a.Acquired)
-		count("", a.Refused)
-		count("", a.GivenUp)
-		count("ended ", a.Ended)
-	}
-	for _, e := range w.holds {
-		if e.Op == "downgrade" { // nobody waits for it
-			told["acquired "+e.Way]++
-		}
-	}
-	for _, e := range w.held {
-		told["ended "+e.End]++
-	}
-	for name, n := range counted {
-		// A request that is refused at once has no Wait, and a lease that nobody has looked at no Hold.
-		if isLease := strings.HasPrefix(name, "acquired"); told[name] > n || isLease && told[name] < n {
-			w.t.Errorf("%s: got %d counted and %d told", name, n, told[name])
-		}
-		delete(told, name)
-	}
-	if len(told) > 0 {
-		w.t.Errorf("told and not counted: %v", told)
-	}
-}
 
 // A teller is hooks that say what they are told. Each adds its name to the value that a context has for the key.
 type teller struct {
@@ -369,38 +251,74 @@ func TestSeveralHooks(t *testing.T) {
 	})
 }
 
-// A hook that panics is a panic of the call. Nobody is left with the key.
-func TestAHookThatPanicsLeavesNoLease(t *testing.T) {
-	panics := func() { panic("hook") }
-	for name, hooks := range map[string]asynclock.Hooks{
-		"wait":   {Wait: func(context.Context, asynclock.WaitEvent) context.Context { panics(); return nil }},
-		"waited": {Waited: func(context.Context, asynclock.WaitedEvent) { panics() }},
-		"hold":   {Hold: func(context.Context, asynclock.HoldEvent) context.Context { panics(); return nil }},
-		"held":   {Held: func(context.Context, asynclock.HeldEvent) { panics() }},
-	} {
-		scene(t, name, func(w *world) {
-			w.clients++
-			c := w.newClient(w.store, false, asynclock.WithHooks(hooks))
-			for _, call := range []func() error{
-				func() error {
-					return c.WithLock(w.Context(), "key", func(context.Context, *asynclock.Lease) error { return nil })
-				},
-				func() error {
-					return c.WithLockAll(w.Context(), []string{"a", "b"}, func(context.Context, *asynclock.MultiLease) error { return nil })
-				},
-			} {
-				func() {
-					defer func() {
-						if recover() == nil {
-							w.Error("no panic, want that of the hook")
+// A hook that panics, or ends its goroutine, does so to the call that it belongs to. Nobody is left with a key, and the
+// hooks before it are told how that has ended.
+func TestAHookThatDoesNotReturnLeavesNoLease(t *testing.T) {
+	type call struct {
+		name string
+		make func(w *world, c *asynclock.Client)
+	}
+	calls := []call{
+		{"with lock", func(w *world, c *asynclock.Client) {
+			_ = c.WithLock(w.Context(), "key", func(context.Context, *asynclock.Lease) error { return nil })
+		}},
+		{"with lock all", func(w *world, c *asynclock.Client) {
+			_ = c.WithLockAll(w.Context(), []string{"a", "b"}, func(context.Context, *asynclock.MultiLease) error { return nil })
+		}},
+		{"future", func(w *world, c *asynclock.Client) { unlock(w, claim(w, c.LockChan(w.Context(), "key"))) }},
+		{"future of several keys", func(w *world, c *asynclock.Client) {
+			wantError(w, must((<-c.LockAllChan(w.Context(), []string{"a", "b"})).Lease()).Unlock(w.Context()), nil)
+		}},
+		{"downgrade", func(w *world, c *asynclock.Client) {
+			unlock(w, must(lock(w, c, "key").Downgrade(w.Context())))
+		}},
+	}
+	for _, last := range []string{"wait", "waited", "hold", "held", "called"} {
+		for _, call := range calls {
+			for way, end := range map[string]func(){"panics": func() { panic("hook") }, "ends": runtime.Goexit} {
+				if way == "panics" && strings.HasPrefix(call.name, "future") && (last == "waited" || last == "called") {
+					continue // on the other goroutine it ends the process, as it should
+				}
+				scene(t, fmt.Sprintf("%s %s in a %s", last, way, call.name), func(w *world) {
+					var once sync.Once
+					on := func(name string) {
+						if name == last {
+							once.Do(end)
 						}
-					}()
-					_ = call()
-				}()
+					}
+					seen := newWitness(w)
+					w.clients++
+					c := w.newClient(w.store, false, asynclock.WithHooks(seen.hooks()), asynclock.WithHooks(asynclock.Hooks{
+						Wait:   func(context.Context, asynclock.WaitEvent) context.Context { on("wait"); return nil },
+						Waited: func(context.Context, asynclock.WaitedEvent) { on("waited") },
+						Hold:   func(context.Context, asynclock.HoldEvent) context.Context { on("hold"); return nil },
+						Held:   func(context.Context, asynclock.HeldEvent) { on("held") },
+						Called: func(asynclock.CalledEvent) { on("called") },
+					}))
+					seen.client = c
+					begin(w, func() (any, error) {
+						defer func() { _ = recover() }()
+						call.make(w, c)
+						return nil, nil
+					})
+					w.pass(time.Second)
+					if last == "held" || last == "wait" { // of a downgrade the writer's, whose lease has ended
+						w.pass(2 * ttl)
+					}
+					for _, key := range []string{"key", "a", "b"} {
+						unlock(w, lock(w, c, key))
+					}
+					abandon(c)
+					w.wait()
+					w.wantUnused()
+					seen.mu.Lock()
+					defer seen.mu.Unlock()
+					if len(seen.waited) != seen.waits || len(seen.held) != len(seen.holds) {
+						w.Errorf("the first hooks: got %d Wait, %d Waited, %d Hold and %d Held", seen.waits, len(seen.waited), len(seen.holds), len(seen.held))
+					}
+				})
 			}
-			w.wait()
-			w.wantUnused()
-		})
+		}
 	}
 }
 
@@ -459,5 +377,67 @@ func TestHooksAreToldOfCalls(t *testing.T) {
 		if got, want := strings.Join(said, "; "), `acquire 2 0s: 0 failed, <nil>; renew 2 2ms: 0 failed, <nil>; release 2 0s: 1 failed, asynclock: denied by the store`; got != want {
 			w.Errorf("told:\n\t%s\nwant\n\t%s", got, want)
 		}
+	})
+}
+
+// A caller whose lease was lost gives up what it waits for.
+func TestAWaitThatALossEndsIsGivenUp(t *testing.T) {
+	story(t, func(w *world) {
+		c, t := w.told()
+		lock(w, w.client(), "other")
+		outer := lock(w, c, "key", asynclock.WithMaxHold(time.Second))
+		p, f := w.ask(outer.Context(), c, "other"), c.LockChan(outer.Context(), "other")
+		t.told()
+		w.pass(time.Second)
+		wantError(w, p.ended(), asynclock.ErrMaxHold)
+		if told, want := t.told(), "wait waited 1s: canceled "; strings.Count(told, want) != 2 {
+			w.Errorf("told %q, want %q of both", told, want)
+		}
+		w.wantCounts(c, "exclusive.acquired.at_once 1, exclusive.ended.max_hold 1, exclusive.given_up.canceled 2, exclusive.requested 3")
+		runtime.KeepAlive(f)
+	})
+}
+
+// A nosyError is an error of the application that looks at the client.
+type nosyError struct{ client *asynclock.Client }
+
+func (nosyError) Error() string { return "nosy" }
+
+func (e nosyError) Is(error) bool {
+	e.client.Stats() // takes all mutexes
+	return false
+}
+
+// The cause of a context is the application's, and is asked nothing under a mutex.
+func TestTheCauseOfAContextMayUseTheClient(t *testing.T) {
+	story(t, func(w *world) {
+		c, _ := w.told()
+		lock(w, w.client(), "key")
+		ctx, cancel := context.WithCancelCause(w.Context())
+		p, f := w.ask(ctx, c, "key"), c.LockChan(ctx, "key")
+		l := lock(w, c, "writer")
+		cancel(nosyError{c})
+		wantError(w, p.ended(), context.Canceled)
+		wantError(w, errOf((<-f).Lease()), context.Canceled)
+		wantError(w, errOf(l.Downgrade(ctx)), context.Canceled)
+		w.wantCounts(c, "exclusive.acquired.at_once 1, exclusive.given_up.canceled 2, exclusive.held 1, exclusive.requested 3")
+	})
+}
+
+// A call to the store that a client makes by itself may be told of late. Nobody waits for that.
+func TestACalledThatBlocksHoldsUpNoFuture(t *testing.T) {
+	story(t, func(w *world) {
+		block := make(chan struct{})
+		w.clients++
+		c := w.newClient(w.store, false, asynclock.WithHooks(asynclock.Hooks{Called: func(asynclock.CalledEvent) { <-block }}))
+		w.Cleanup(func() { close(block) })
+		m := must((<-c.LockAllChan(w.Context(), []string{"a", "b"})).Lease())
+		f := claim(w, c.LockChan(w.Context(), "key"))
+		w.pass(2 * ttl)
+		wantValid(w, f)
+		f.UnlockChan(w.Context())
+		m.UnlockChan(w.Context())
+		w.wait()
+		w.wantUnused()
 	})
 }

@@ -72,11 +72,13 @@ func (r MultiResult) Lease() (*MultiLease, error) {
 	if f == nil {
 		return nil, fmt.Errorf("%w: the zero MultiResult", ErrInvalidOption)
 	}
-	f.received(f.asked.waited)
+	decided := f.received()
+	if f.asked != nil {
+		f.asked.lookedAll(&f.gatherer, f.err, decided)
+	}
 	if f.err != nil {
 		return nil, f.err
 	}
-	f.asked.holdAll(&f.gatherer)
 	return f.lease, nil
 }
 
@@ -101,7 +103,10 @@ func (f *multiFuture) run() {
 		f.results <- MultiResult{f}
 		reason, over := f.lie()
 		if !f.takeBack() {
-			if f.received(f.asked.waitedLater); f.err != nil {
+			if f.received() {
+				f.asked.waitedLater(f.err)
+			}
+			if f.err != nil {
 				f.keep(0)
 			}
 			return
@@ -181,24 +186,25 @@ func (f *multiFuture) takeBack() bool {
 	}
 }
 
-// received makes the lease its receiver's. If it has ended already, the answer is the error. Tell tells hooks.
-func (f *multiFuture) received(tell func(error)) {
+// received makes the lease its receiver's. If it has ended already, the answer is the error. Decided reports whether this
+// was open until now.
+func (f *multiFuture) received() (decided bool) {
 	f.once.Do(func() {
 		defer close(f.settled)
 		if f.err != nil {
 			return
 		}
+		decided = true
 		if f.allLast() {
 			f.begin()
-			tell(nil)
 			return
 		}
 		key, reason := f.lostPart()
 		f.err = f.failed(key, reason)
 		f.countAcquired()
-		tell(f.err)
 		f.client.several.count(endOf(reason))
 	})
+	return decided
 }
 
 // answer makes the error the answer. Nobody has the result yet.
