@@ -159,11 +159,14 @@ func (w *waiter) countDecidedLocked() (outcome counter) {
 
 // countEndLocked counts the end of a lease that a caller has had.
 func (l *leaseCore) countEndLocked() {
-	if n := l.core.Counted; n > 0 { // 1 more than the mode
-		l.state.shard.counts.of[n-1][endOf(l.core.Err)]++
-		if errors.Is(l.core.Err, ErrNotRenewed) {
-			l.state.shard.counts.trust.note(0, watchdog.Now())
-		}
+	n := l.core.Counted // 1 more than the mode
+	if n == 0 {
+		return
+	}
+	end := endOf(l.core.Err)
+	l.state.shard.counts.of[n-1][end]++
+	if end == endedNotRenewed {
+		l.state.shard.counts.trust.note(0, watchdog.Now())
 	}
 }
 

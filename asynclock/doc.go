@@ -79,11 +79,13 @@
 //	re-entry                       reentry.go
 //	keys kept for the client       retain.go
 //	forgotten leases               leak.go, callsite.go
+//	counts, and what hooks hear    count.go; hooked.go, asked.go, hold.go
 //	several keys                   gatherer.go, gathertry.go: taking them; multilease.go: the lease, its loss and
 //	                               renewal; multiunlock.go, multifuture.go
 //	the calls of users             client.go, lock.go, trylock.go, future.go, each.go, withlock.go,
 //	                               rlock.go, downgrade.go, semaphore.go, lockall.go,
-//	                               lease.go, unlock.go, note.go, announce.go, observe.go, admin.go, close.go
+//	                               lease.go, unlock.go, note.go, announce.go, observe.go, admin.go, close.go,
+//	                               stats.go, hooks.go
 //	errors                         errors.go
 //	their options                  options.go, clientoptions.go, settings.go
 package asynclock

@@ -9,32 +9,34 @@ import (
 
 // Hooks are functions that a client calls at the edges of its work, for metrics and traces. Any of them may be nil.
 //
-// None is called under a mutex, so a hook may call everything, this client as well. Some are called on the goroutine of
-// the caller, who waits for them. The others are called one after the other, on a goroutine that nothing else depends on.
-// When 10,000 calls wait for that goroutine, further ones are left out, and [Stats.HooksLeftOut] counts them.
+// None is called under a mutex, so a hook may use this client, too. It is then told of its own requests. Some hooks are
+// called on the goroutine of the caller, who waits for them. The others are called one after the other, on a goroutine that
+// nothing else depends on. Close waits for it for a second. When 10,000 calls wait for that goroutine, further ones are
+// left out, and [Stats.HooksLeftOut] counts them.
 //
-// A hook that panics has the effect of a panic in the call that it belongs to. On the other goroutine it ends the process.
+// A hook that panics has the effect of a panic in the call that it belongs to, which leaves no lease. On the other
+// goroutine it ends the process.
 type Hooks struct {
-	// Wait is called on the caller's goroutine when a request begins. The context that it returns takes the place
-	// of the caller's; nil: the caller's stays. A request whose arguments are refused does not begin, nor does one of a
-	// client that is closed.
+	// Wait is called when a request begins, on the goroutine that makes it. The request has the values of the context
+	// that Wait returns, and the end of the caller's; nil: it has the caller's. A call that is refused for its arguments, or
+	// because its context or the client is over, does not begin.
 	Wait func(ctx context.Context, e WaitEvent) context.Context
 
-	// Waited is called once for each Wait, when it is decided what the request has come to: on the caller's goroutine
-	// before the call returns. For a future it is called in [Result.Lease], or on the other goroutine if it was decided
-	// before that. Its context is the one of Wait.
+	// Waited is called once for each Wait, with its context, when it is decided what the request has come to: on the
+	// caller's goroutine, before the call returns. For a future it is called in [Result.Lease], or on the other
+	// goroutine if that was decided before.
 	Waited func(ctx context.Context, e WaitedEvent)
 
-	// Hold is called on the caller's goroutine when it gets a lease: before the call returns, or in the first call of
-	// [Result.Lease]. The lease's context, and that of [Client.WithLock]'s function, have the values of the context
-	// that Hold returns; nil: those of the context of Wait.
+	// Hold is called when a caller gets a lease, on its goroutine: before the call returns, or in the first call of
+	// [Result.Lease]. The context of the lease, and that of the function of [Client.WithLock], have the values of the
+	// context that Hold returns; nil: those of Wait's.
 	Hold func(ctx context.Context, e HoldEvent) context.Context
 
-	// Held is called once for each Hold, when the lease has ended: after an Unlock on its caller's goroutine, and
-	// otherwise on the other one. Its context is the one of Hold.
+	// Held is called once for each Hold, with its context, when the lease has ended: by Unlock and UnlockChan after
+	// they have sent the release, and otherwise on the other goroutine.
 	Held func(ctx context.Context, e HeldEvent)
 
-	// Called is called after a call to the store that acquires, renews or releases: on the goroutine of the caller who
+	// Called is called after a call to the store that acquires, renews or releases: on a goroutine of the caller who
 	// waits for the answer, and on the other one if nobody does.
 	Called func(e CalledEvent)
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -18,80 +17,38 @@ import (
 
 const scope = "example.com/shop/locks" // names what makes the spans and metrics
 
-// An observed is a client whose locks make spans and metrics.
-type observed struct {
-	locks    *asynclock.Client
-	tracer   trace.Tracer
-	waits    metric.Float64Histogram
-	holdings metric.Int64UpDownCounter
-	requests metric.Int64Counter
-}
-
-func newObserved(locks *asynclock.Client, traces trace.TracerProvider, metrics metric.MeterProvider) (*observed, error) {
-	o := &observed{locks: locks, tracer: traces.Tracer(scope)}
-	meter := metrics.Meter(scope)
-	var errs [3]error
-	o.waits, errs[0] = meter.Float64Histogram("lock.wait.duration", metric.WithUnit("s"),
+// hooks make spans and metrics of all requests and leases of a client. A metric has the class of the key only, because
+// keys are too many.
+func hooks(traces trace.TracerProvider, metrics metric.MeterProvider) (asynclock.Hooks, error) {
+	tracer, meter := traces.Tracer(scope), metrics.Meter(scope)
+	seconds := []metric.Float64HistogramOption{
+		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries(0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10), // the default ones are for milliseconds
-		metric.WithDescription("How long requests waited for their key, granted or not."))
-	o.holdings, errs[1] = meter.Int64UpDownCounter("lock.held", metric.WithUnit("{lease}"),
-		metric.WithDescription("How many leases are held."))
-	o.requests, errs[2] = meter.Int64Counter("lock.requests", metric.WithUnit("{request}"),
-		metric.WithDescription("How requests ended: done, failed, held, lost or unavailable."))
-	return o, errors.Join(errs[:]...)
-}
-
-// WithLock is [asynclock.Client.WithLock].
-func (o *observed) WithLock(
-	ctx context.Context, key string, fn func(context.Context, *asynclock.Lease) error, options ...asynclock.LockOption,
-) error {
-	name, _, _ := strings.Cut(key, ":")
-	kind := metric.WithAttributes(attribute.String("lock.kind", name))
-	ctx, request := o.tracer.Start(ctx, "lock", trace.WithAttributes(attribute.String("lock.key", key)))
-	defer request.End()
-	_, wait := o.tracer.Start(ctx, "wait")
-	began := time.Now()
-	waited := func() {
-		wait.End()
-		o.waits.Record(ctx, time.Since(began).Seconds(), kind)
 	}
-
-	ran := false
-	err := o.locks.WithLock(ctx, key, func(ctx context.Context, lease *asynclock.Lease) error {
-		ran = true
-		waited()
-		o.holdings.Add(ctx, 1, kind)
-		defer o.holdings.Add(ctx, -1, kind)
-		ctx, holding := o.tracer.Start(ctx, "hold", trace.WithAttributes(attribute.Int64("lock.token", lease.Token())))
-		defer holding.End()
-		err := fn(ctx, lease)
-		if cause := lease.Err(); cause != nil && !errors.Is(cause, asynclock.ErrUnlocked) {
-			holding.AddEvent("lease lost", trace.WithAttributes(attribute.String("cause", cause.Error())))
-		}
-		return err
-	}, options...)
-	if !ran { // the key was not granted
-		waited()
-	}
-	outcome := outcomeOf(err)
-	request.SetAttributes(attribute.String("lock.outcome", outcome))
-	if err != nil && outcome != "held" { // to find a key held is no failure
-		request.SetStatus(codes.Error, err.Error())
-	}
-	o.requests.Add(ctx, 1, kind, metric.WithAttributes(attribute.String("lock.outcome", outcome)))
-	return err
-}
-
-func outcomeOf(err error) string {
-	switch {
-	case err == nil:
-		return "done"
-	case errors.Is(err, asynclock.ErrHeld):
-		return "held"
-	case errors.Is(err, asynclock.ErrLost):
-		return "lost"
-	case errors.Is(err, asynclock.ErrUnreachable):
-		return "unavailable"
-	}
-	return "failed"
+	waits, err := meter.Float64Histogram("lock.wait.duration", append(seconds, metric.WithDescription("How long requests waited."))...)
+	holds, err2 := meter.Float64Histogram("lock.hold.duration", append(seconds, metric.WithDescription("How long leases lasted."))...)
+	class := func(e asynclock.Request) attribute.KeyValue { return attribute.String("lock.class", e.Class) }
+	return asynclock.Hooks{
+		Waited: func(ctx context.Context, e asynclock.WaitedEvent) {
+			waits.Record(ctx, e.Waited.Seconds(), metric.WithAttributes(class(e.Request), attribute.String("lock.outcome", e.Outcome)))
+			if e.Waited < time.Millisecond && e.Err == nil {
+				return // a span of each is too many
+			}
+			_, span := tracer.Start(ctx, "wait "+e.Class, trace.WithTimestamp(time.Now().Add(-e.Waited)),
+				trace.WithAttributes(attribute.String("lock.key", e.Key), attribute.String("lock.outcome", e.Outcome)))
+			span.End()
+		},
+		Hold: func(ctx context.Context, e asynclock.HoldEvent) context.Context {
+			ctx, _ = tracer.Start(ctx, "hold "+e.Class, trace.WithAttributes(attribute.String("lock.key", e.Key)))
+			return ctx // what runs under the lease makes spans under this one
+		},
+		Held: func(ctx context.Context, e asynclock.HeldEvent) {
+			holds.Record(ctx, e.Held.Seconds(), metric.WithAttributes(class(e.Request), attribute.String("lock.end", e.End)))
+			span := trace.SpanFromContext(ctx)
+			if errors.Is(e.Err, asynclock.ErrLost) {
+				span.SetStatus(codes.Error, e.End)
+			}
+			span.End()
+		},
+	}, errors.Join(err, err2)
 }

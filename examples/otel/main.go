@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command otel makes spans and metrics of locks with OpenTelemetry, and prints them. locks.go is what to copy: a
-// WithLock that observes. This file has an order that is saved, one that another process has, and one whose lease
-// is lost.
+// Command otel makes spans and metrics of locks with OpenTelemetry, and prints them. locks.go is what to copy: hooks of
+// a client. This file has an order that is saved, one that another process has, and one whose lease is lost.
 //
-// Use it to see how long requests wait for their keys, how long they hold them, and how leases end. A span has the
-// key and the token. A metric has the kind of the key only, because keys are too many.
+// Use it to see how long requests wait for their keys, how long they hold them, and how leases end. A span has the key. A
+// metric has the class of the key only.
 //
-// If the lease is lost, the span of the holding has an event with the cause, and the outcome is "lost". Telemetry
-// never decides anything: the fence in front of the order refuses a late write.
+// Telemetry never decides anything: the fence in front of the order refuses a late write.
 package main
 
 import (
@@ -35,47 +33,40 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, connect func() (*asynclock.Client, error)) error {
-	client, err := connect()
-	if err != nil {
-		return err
-	}
-	defer client.Close(ctx)
-	other, err := connect()
-	if err != nil {
-		return err
-	}
-	defer other.Close(ctx)
-
+func run(ctx context.Context, connect func(...asynclock.ClientOption) (*asynclock.Client, error)) error {
 	// In production the exporter and the reader are those of OTLP, or of Prometheus.
 	traces := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spanPrinter{}))
 	reader := sdkmetric.NewManualReader()
 	metrics := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	locks, err := newObserved(client, traces, metrics)
+	observed, err := hooks(traces, metrics)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(
-		saved(ctx, locks),
-		held(ctx, locks, other),
-		lost(ctx, locks, other),
-		printMetrics(ctx, reader),
-	)
-	return errors.Join(err, traces.Shutdown(ctx), metrics.Shutdown(ctx))
+	locks, err := connect(asynclock.WithHooks(observed), asynclock.WithClass("order"))
+	if err != nil {
+		return err
+	}
+	other, err := connect()
+	if err != nil {
+		return err
+	}
+	err = errors.Join(saved(ctx, locks), held(ctx, locks, other), lost(ctx, locks, other))
+	err = errors.Join(err, locks.Close(ctx), other.Close(ctx)) // Close waits for the hooks
+	return errors.Join(err, printMetrics(ctx, reader), traces.Shutdown(ctx), metrics.Shutdown(ctx))
 }
 
 // orders stands for your database, and refuses a token that is older than the last.
 var orders fence.Gate
 
 // saved saves an order.
-func saved(ctx context.Context, locks *observed) error {
+func saved(ctx context.Context, locks *asynclock.Client) error {
 	return locks.WithLock(ctx, "order:42", func(ctx context.Context, lease *asynclock.Lease) error {
 		return orders.Do(ctx, lease, func() error { return nil })
 	})
 }
 
 // held skips an order that another process has.
-func held(ctx context.Context, locks *observed, other *asynclock.Client) error {
+func held(ctx context.Context, locks *asynclock.Client, other *asynclock.Client) error {
 	lease, err := other.Lock(ctx, "order:43")
 	if err != nil {
 		return err
@@ -90,7 +81,7 @@ func held(ctx context.Context, locks *observed, other *asynclock.Client) error {
 }
 
 // lost loses the lease of an order at work: an operator takes it.
-func lost(ctx context.Context, locks *observed, other *asynclock.Client) error {
+func lost(ctx context.Context, locks *asynclock.Client, other *asynclock.Client) error {
 	err := locks.WithLock(ctx, "order:44", func(ctx context.Context, lease *asynclock.Lease) error {
 		if _, err := other.ForceUnlock(ctx, lease.Key(), lease.Token()); err != nil {
 			return err
@@ -106,16 +97,18 @@ func lost(ctx context.Context, locks *observed, other *asynclock.Client) error {
 
 // connector returns what makes the client of a process: of the Redis at url, or, without one, of a store in
 // memory, which all clients share as they would a server.
-func connector(url string) func() (*asynclock.Client, error) {
+func connector(url string) func(...asynclock.ClientOption) (*asynclock.Client, error) {
 	if url == "" {
 		store := memstore.New()
-		return func() (*asynclock.Client, error) { return asynclock.New(store) }
+		return func(options ...asynclock.ClientOption) (*asynclock.Client, error) {
+			return asynclock.New(store, options...)
+		}
 	}
-	return func() (*asynclock.Client, error) {
+	return func(options ...asynclock.ClientOption) (*asynclock.Client, error) {
 		store, err := redisstore.OpenURL(url)
 		if err != nil {
 			return nil, err
 		}
-		return asynclock.New(store, asynclock.WithOwnedStore())
+		return asynclock.New(store, append(options, asynclock.WithOwnedStore())...)
 	}
 }

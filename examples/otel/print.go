@@ -21,9 +21,6 @@ type spanPrinter struct{}
 func (spanPrinter) ExportSpans(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
 	for _, span := range spans {
 		fmt.Printf("span %s%s %s\n", span.Name(), texts(span.Attributes()), span.Status().Code)
-		for _, event := range span.Events() {
-			fmt.Printf("  event %s%s\n", event.Name, texts(event.Attributes))
-		}
 	}
 	return nil
 }
@@ -41,7 +38,7 @@ func texts(attributes []attribute.KeyValue) string {
 	return all.String()
 }
 
-// printMetrics prints each metric, and of a histogram only how often it was recorded.
+// printMetrics prints how often each metric was recorded.
 func printMetrics(ctx context.Context, reader sdkmetric.Reader) error {
 	var data metricdata.ResourceMetrics
 	if err := reader.Collect(ctx, &data); err != nil {
@@ -49,19 +46,16 @@ func printMetrics(ctx context.Context, reader sdkmetric.Reader) error {
 	}
 	for _, scope := range data.ScopeMetrics {
 		for _, m := range scope.Metrics {
-			switch d := m.Data.(type) {
-			case metricdata.Histogram[float64]:
-				for _, p := range d.DataPoints {
-					fmt.Printf("metric %s%s: %d times\n", m.Name, texts(p.Attributes.ToSlice()), p.Count)
-				}
-			case metricdata.Sum[int64]:
-				lines := make([]string, 0, len(d.DataPoints))
-				for _, p := range d.DataPoints {
-					lines = append(lines, fmt.Sprintf("metric %s%s: %d\n", m.Name, texts(p.Attributes.ToSlice()), p.Value))
-				}
-				slices.Sort(lines) // the SDK has no order
-				fmt.Print(strings.Join(lines, ""))
+			d, ok := m.Data.(metricdata.Histogram[float64])
+			if !ok {
+				continue
 			}
+			lines := make([]string, 0, len(d.DataPoints))
+			for _, p := range d.DataPoints {
+				lines = append(lines, fmt.Sprintf("metric %s%s: %d times\n", m.Name, texts(p.Attributes.ToSlice()), p.Count))
+			}
+			slices.Sort(lines) // the SDK has no order
+			fmt.Print(strings.Join(lines, ""))
 		}
 	}
 	return nil

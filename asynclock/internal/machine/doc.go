@@ -33,4 +33,5 @@
 //   - futures, F1 to F6: choose.go, lie.go, moveon.go, idle.go
 //   - what follows: reconcile.go; for a key whose lease has ended next.go, cohort.go, retain.go
 //   - times that follow from the TTL: timing.go
+//   - what the shell counts: way.go
 package machine
