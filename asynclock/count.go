@@ -213,8 +213,7 @@ func (s *keyState) countStepLocked(st *machine.Step) {
 	}
 }
 
-// outcomeOf returns the counter of a request that has failed. What a caller waited for may be part of the error
-// by which it gave up.
+// outcomeOf returns the counter of a request that has failed. The error of who gave up may also match what it waited for.
 func outcomeOf(err error) counter {
 	if _, is := err.(*HeldError); is { //nolint:errorlint // the most frequent one, and by itself
 		return refusedHeld

@@ -64,6 +64,6 @@ func ExampleWithHooks() {
 	_ = locks.Close(ctx) // waits for hooks
 	// Output:
 	// order acquired at_once
-	// asynclock: unlock "order:42": asynclock: lease lost: maximum hold reached
+	// asynclock: unlock "order:42": lease lost: maximum hold reached
 	// look at order:42 with token 1 which ended: max_hold
 }

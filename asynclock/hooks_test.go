@@ -182,7 +182,7 @@ func TestHooksAreToldOfRequestsAndLeases(t *testing.T) {
 	})
 }
 
-// What runs under a lease has the values that the hooks have given to its context, and ends with its caller's all the same.
+// Work under a lease has the values that the hooks have given to its context, and ends with its caller's all the same.
 func TestHooksGiveValuesToTheContextsOfLeases(t *testing.T) {
 	story(t, func(w *world) {
 		c, _ := w.told()
@@ -424,7 +424,7 @@ func TestTheCauseOfAContextMayUseTheClient(t *testing.T) {
 	})
 }
 
-// A call to the store that a client makes by itself may be told of late. Nobody waits for that.
+// Nobody waits for the hook of a call that the client makes by itself.
 func TestACalledThatBlocksHoldsUpNoFuture(t *testing.T) {
 	story(t, func(w *world) {
 		block := make(chan struct{})

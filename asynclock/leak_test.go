@@ -161,7 +161,7 @@ func collect(w *world) {
 func (w *world) detecting(log *notebook) *asynclock.Client {
 	w.Helper()
 	w.clients++
-	// What hooks are told of a lease has the context of its request, and with that the lease around it.
+	// A witness would keep the context of each request until its lease has ended, and with that the lease around it.
 	return w.newClient(w.store, false, asynclock.WithLeakDetection(true), log.option(slog.LevelWarn))
 }
 

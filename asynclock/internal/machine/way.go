@@ -39,7 +39,7 @@ func (h *Holding) nextWay() Way {
 // A Use is what a client does with a key, as a set.
 type Use uint8
 
-// What a client may do with a key.
+// The uses.
 const (
 	Waits  Use = 1 << iota // it has a request or a place in the queue in the store
 	Keeps                  // it retains the key

@@ -169,7 +169,7 @@ func TestUses(t *testing.T) {
 	})
 }
 
-// What was left of a lease shows how close its loss was.
+// The trust that was left shows how close a loss was.
 func TestTrustThatWasLeft(t *testing.T) {
 	t.Parallel()
 	checkRows(t, []row{
