@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -358,6 +359,32 @@ func TestAHookThatBlocksHoldsUpNothing(t *testing.T) {
 		if err := c.Close(w.Context()); err == nil || time.Since(began) > 3*time.Second {
 			w.Errorf("Close: got error %v after %v, want one within some seconds", err, time.Since(began))
 		}
+	})
+}
+
+// A hook that ends its goroutine, as t.FailNow does, ends no other calls.
+func TestHooksThatEndTheirGoroutineAreAllCalled(t *testing.T) {
+	story(t, func(w *world) {
+		var told atomic.Int32
+		w.clients++
+		c := w.newClient(w.store, false, asynclock.WithHooks(asynclock.Hooks{
+			Waited: func(context.Context, asynclock.WaitedEvent) {
+				told.Add(1)
+				runtime.Goexit()
+			},
+		}))
+		lock(w, w.client(), "key")
+		ctx, cancel := context.WithCancel(w.Context())
+		futures := make([]<-chan asynclock.Result, 10)
+		for i := range futures {
+			futures[i] = c.LockChan(ctx, "key")
+		}
+		cancel()
+		w.wait()
+		if got := told.Load(); int(got) != len(futures) {
+			w.Errorf("told of %d futures, want %d", got, len(futures))
+		}
+		runtime.KeepAlive(futures)
 	})
 }
 
