@@ -31,8 +31,8 @@ func hooks(traces trace.TracerProvider, metrics metric.MeterProvider) (asynclock
 	return asynclock.Hooks{
 		Waited: func(ctx context.Context, e asynclock.WaitedEvent) {
 			waits.Record(ctx, e.Waited.Seconds(), metric.WithAttributes(class(e.Request), attribute.String("lock.outcome", e.Outcome)))
-			if e.Waited < time.Millisecond && e.Err == nil {
-				return // a span of each is too many
+			if e.Way == "at_once" {
+				return // nobody was in the way, and a span of each is too many
 			}
 			_, span := tracer.Start(ctx, "wait "+e.Class, trace.WithTimestamp(time.Now().Add(-e.Waited)),
 				trace.WithAttributes(attribute.String("lock.key", e.Key), attribute.String("lock.outcome", e.Outcome)))
