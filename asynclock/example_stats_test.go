@@ -60,10 +60,10 @@ func ExampleWithHooks() {
 		<-ctx.Done() // too slow
 		return nil
 	}, asynclock.WithMaxHold(100*time.Millisecond))
-	fmt.Println(err)
 	_ = locks.Close(ctx) // waits for hooks
+	fmt.Println(err)
 	// Output:
 	// order acquired at_once
-	// asynclock: unlock "order:42": lease lost: maximum hold reached
 	// look at order:42 with token 1 which ended: max_hold
+	// asynclock: unlock "order:42": lease lost: maximum hold reached
 }

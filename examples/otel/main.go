@@ -60,18 +60,18 @@ var orders fence.Gate
 
 // saved saves an order.
 func saved(ctx context.Context, locks *asynclock.Client) error {
-	return locks.WithLock(ctx, "order:42", func(ctx context.Context, lease *asynclock.Lease) error {
+	return locks.WithLock(ctx, "order:51", func(ctx context.Context, lease *asynclock.Lease) error {
 		return orders.Do(ctx, lease, func() error { return nil })
 	})
 }
 
 // held skips an order that another process has.
 func held(ctx context.Context, locks *asynclock.Client, other *asynclock.Client) error {
-	lease, err := other.Lock(ctx, "order:43")
+	lease, err := other.Lock(ctx, "order:52")
 	if err != nil {
 		return err
 	}
-	err = locks.WithLock(ctx, "order:43", func(context.Context, *asynclock.Lease) error {
+	err = locks.WithLock(ctx, "order:52", func(context.Context, *asynclock.Lease) error {
 		return errors.New("two holders")
 	}, asynclock.WithWait(0))
 	if errors.Is(err, asynclock.ErrHeld) {
@@ -82,7 +82,7 @@ func held(ctx context.Context, locks *asynclock.Client, other *asynclock.Client)
 
 // lost loses the lease of an order at work: an operator takes it.
 func lost(ctx context.Context, locks *asynclock.Client, other *asynclock.Client) error {
-	err := locks.WithLock(ctx, "order:44", func(ctx context.Context, lease *asynclock.Lease) error {
+	err := locks.WithLock(ctx, "order:53", func(ctx context.Context, lease *asynclock.Lease) error {
 		if _, err := other.ForceUnlock(ctx, lease.Key(), lease.Token()); err != nil {
 			return err
 		}

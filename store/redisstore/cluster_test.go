@@ -58,6 +58,7 @@ func TestClusterRenewsAndListsAllBuckets(t *testing.T) {
 	var renewals []store.RenewRequest
 	for i := range 100 {
 		q := redistest.Request("key"+strconv.Itoa(i), "o"+strconv.Itoa(i))
+		q.TTL = 10 * time.Minute // a busy machine takes a while for a hundred requests
 		acquires = append(acquires, q)
 		renewals = append(renewals, store.RenewRequest{Key: q.Key, Owner: q.Owner, TTL: long})
 	}

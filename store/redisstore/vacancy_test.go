@@ -27,15 +27,21 @@ func (c *client) leaves(key, owner string) int64 {
 	return token
 }
 
-// expects is what the session's next request for a key is based on, which has to be a vacancy.
-func (c *client) expects(q store.AcquireRequest) expectation {
-	c.T.Helper()
-	place := &c.session.store.sightings[bucketOf(q.Key)]
-	if seen := place.Load(); seen != nil { // a busy machine may take longer than a sighting is used
+// seesAgain makes the session's sighting of the key's server a new one. A busy machine may take longer
+// than a sighting is used.
+func (c *client) seesAgain(key string) {
+	place := &c.session.store.sightings[bucketOf(key)]
+	if seen := place.Load(); seen != nil {
 		recent := *seen
 		recent.clock, recent.at = seen.chosen(), time.Now()
 		place.Store(&recent)
 	}
+}
+
+// expects is what the session's next request for a key is based on, which has to be a vacancy.
+func (c *client) expects(q store.AcquireRequest) expectation {
+	c.T.Helper()
+	c.seesAgain(q.Key)
 	e := c.session.expect(&q)
 	if e.vacancy == 0 {
 		c.T.Fatalf("expectation for %q: got none, want the vacancy that the session left", q.Key)
@@ -160,9 +166,10 @@ func TestOneLookAtAKeyThatWasLeft(t *testing.T) {
 	var got store.AcquireReply
 	var spent map[string]int
 	for try, tooOld := 0, true; tooOld; try++ { // what the session has seen counts for so long only
-		seen := time.Now()
 		left = c.leaves("key", fmt.Sprint("a", try))
 		owner := fmt.Sprint("b", try)
+		c.seesAgain("key")
+		seen := time.Now()
 		spent = count(func() { got = c.Hold("key", owner) })
 		tooOld = time.Since(seen) > sightingFor
 		c.release(store.ReleaseRequest{Key: "key", Owner: owner, Token: got.Token})
