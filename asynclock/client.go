@@ -132,7 +132,24 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 		return nil, errors.Join(failure.Join(errJoinStore, err), closeStore())
 	}
 	c.start(session, store.Features())
+	if err := c.tellOpened(); err != nil {
+		return nil, err
+	}
 	return c, nil
+}
+
+// tellOpened tells the hooks of the client. A client that one of them refuses is closed, and so is one that nobody
+// gets because of a panic.
+func (c *Client) tellOpened() (err error) {
+	told := false
+	defer func() {
+		if !told {
+			err = errors.Join(err, c.Close(context.Background()))
+		}
+	}()
+	err = c.hooks.open(c)
+	told = err == nil
+	return err
 }
 
 var errJoinStore = errors.New("asynclock: join the store")

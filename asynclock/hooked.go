@@ -21,6 +21,7 @@ type hooks struct {
 	waiting atomic.Int64
 	leftOut atomic.Int64
 	closed  atomic.Bool
+	atEnd   []func() // what Opened has returned
 }
 
 func newHooks(all []Hooks) *hooks {
@@ -30,6 +31,26 @@ func newHooks(all []Hooks) *hooks {
 	h := &hooks{all: all}
 	h.calls = batch.New(maxHooksWaiting, 1, 0, h.callAll)
 	return h
+}
+
+// open tells the hooks of their client.
+func (h *hooks) open(c *Client) error {
+	if h == nil {
+		return nil
+	}
+	for i := range h.all {
+		if h.all[i].Opened == nil {
+			continue
+		}
+		closed, err := h.all[i].Opened(c)
+		if err != nil {
+			return err
+		}
+		if closed != nil {
+			h.atEnd = append(h.atEnd, closed)
+		}
+	}
+	return nil
 }
 
 // callAll makes the calls one after the other. A hook may end its goroutine, as t.FailNow does.
@@ -65,10 +86,14 @@ func (h *hooks) end() {
 	}
 }
 
-// close waits for the calls of hooks.
+// close waits for the calls of hooks, and tells those that want to know of the end.
 func (h *hooks) close() {
-	if h != nil {
-		h.calls.Close()
+	if h == nil {
+		return
+	}
+	h.calls.Close()
+	for _, closed := range h.atEnd {
+		closed()
 	}
 }
 

@@ -17,6 +17,10 @@ import (
 // A hook that panics has the effect of a panic in the call that it belongs to, which leaves no lease. On the other
 // goroutine it ends the process.
 type Hooks struct {
+	// Opened is called by [New] with the client that it returns. If it fails, New closes the client and returns the error.
+	// The function that it returns is called once, by [Client.Close], when no other hook will be; nil: nothing is.
+	Opened func(c *Client) (closed func(), err error)
+
 	// Wait is called when a request begins, on the goroutine that makes it. The request has the values of the context
 	// that Wait returns, and the end of the caller's; nil: it has the caller's. A call that is refused for its arguments, or
 	// because its context or the client is over, does not begin.

@@ -4,8 +4,10 @@ package asynclock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -467,4 +469,67 @@ func TestACalledThatBlocksHoldsUpNoFuture(t *testing.T) {
 		w.wait()
 		w.wantUnused()
 	})
+}
+
+// Opened has the client, which works already. What it returns is called when the client's leases have ended and all other
+// hooks have returned.
+func TestOpenedHasTheClient(t *testing.T) {
+	story(t, func(w *world) {
+		var opened *asynclock.Client
+		var told []string
+		c := w.newClient(w.store, false, asynclock.WithHooks(asynclock.Hooks{
+			Opened: func(c *asynclock.Client) (func(), error) {
+				opened = c
+				unlock(w, lock(w, c, "key"))
+				return func() { told = append(told, fmt.Sprintf("closed, %d held", c.Stats().Exclusive.Held)) }, nil
+			},
+			Held: func(context.Context, asynclock.HeldEvent) { told = append(told, "held") },
+		}), asynclock.WithHooks(asynclock.Hooks{Opened: func(*asynclock.Client) (func(), error) { return nil, nil }}))
+		w.clients++
+		if opened != c {
+			w.Error("Opened: got another client than New returned")
+		}
+		if got := c.Stats().Store; got != "memory" {
+			w.Errorf("Store: got %q, want memory", got)
+		}
+		lock(w, c, "left")
+		abandon(c)
+		wantError(w, c.Close(w.Context()), nil)
+		if want := []string{"held", "held", "closed, 0 held"}; !slices.Equal(told, want) {
+			w.Errorf("told: got %q, want %q", told, want)
+		}
+	})
+}
+
+// Nothing of a client is left that nobody gets.
+func TestOpenedMayRefuseTheClient(t *testing.T) {
+	refused := errors.New("no meter")
+	for name, refuse := range map[string]func() error{
+		"an error":   func() error { return refused },
+		"a panic":    func() error { panic(refused) },
+		"its thread": func() error { runtime.Goexit(); return nil },
+	} {
+		scene(t, name, func(w *world) {
+			var closed int
+			w.clients++
+			var err error
+			begin(w, func() (any, error) {
+				defer func() {
+					if p := recover(); p != nil {
+						err = p.(error)
+					}
+				}()
+				_, err = asynclock.New(w.store, asynclock.WithHooks(asynclock.Hooks{
+					Opened: func(*asynclock.Client) (func(), error) { return func() { closed++ }, nil },
+				}), asynclock.WithHooks(asynclock.Hooks{
+					Opened: func(*asynclock.Client) (func(), error) { return nil, refuse() },
+				}))
+				return nil, nil
+			})
+			w.wait()
+			if closed != 1 || name != "its thread" && !errors.Is(err, refused) {
+				w.Errorf("got %v, and the first hook was told of the end %d times; want %v, and once", err, closed, refused)
+			}
+		})
+	}
 }

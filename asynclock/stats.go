@@ -10,6 +10,8 @@ import (
 //
 //	expvar.Publish("asynclock", expvar.Func(func() any { return locks.Stats() }))
 type Stats struct {
+	Store string `json:"store"` // what the store is in: redis, spring-redis, postgres, mysql, zookeeper, memory and so on
+
 	Exclusive Acquisitions `json:"exclusive"` // of one key for the caller alone
 	Readers   Acquisitions `json:"readers"`
 	Permits   Acquisitions `json:"permits"` // of a [Semaphore], however many permits each has
@@ -144,6 +146,7 @@ func (c *Client) Stats() Stats {
 		c.shards[i].addTo(&sum)
 	}
 	s := Stats{
+		Store:     c.features.Name,
 		Exclusive: sum.of[Exclusive].public(),
 		Readers:   sum.of[Shared].public(),
 		Permits:   sum.of[Permits].public(),

@@ -24,6 +24,8 @@ type Store interface {
 
 // Features says what a store offers besides exclusion, which every store offers.
 type Features struct {
+	// Name says in a word what the store is in, such as redis. Metrics have it. It may be empty.
+	Name string
 	// Tokens: each grant carries a fencing token that is larger than any earlier one of
 	// the key. Otherwise tokens are zero.
 	Tokens bool

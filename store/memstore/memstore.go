@@ -65,7 +65,9 @@ func New() *Store {
 // another, can close either. Clients go on.
 func (s *Store) Close() {}
 
-var features = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true, Limits: true, Notes: true, Announcements: true}
+var features = store.Features{
+	Name: "memory", Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true, Limits: true, Notes: true, Announcements: true,
+}
 
 // Features says that the store has fencing tokens, queues, shares and notes, and notifies a holder of
 // requests for its key.

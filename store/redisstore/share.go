@@ -16,7 +16,9 @@ import (
 // is wide from the beginning. So is one about a key of which a script has said so lately.
 
 // features are what the store offers.
-var features = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true, Limits: true, Notes: true, Announcements: true}
+var features = store.Features{
+	Name: "redis", Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true, Limits: true, Notes: true, Announcements: true,
+}
 
 // tries is how often a request is sent at most. The first answer may be that the server hides its
 // history, and the second one that the key is shared.

@@ -93,7 +93,7 @@ func (st *Store) Close() {
 // worth where Java holds the key in between.
 func (st *Store) Features() store.Features { return features }
 
-var features = store.Features{Tokens: true}
+var features = store.Features{Name: "spring-redis", Tokens: true}
 
 // Open connects a client. It sends nothing and does not wait; in mode
 // [PubSubLock] it starts to subscribe. The id must be printable ASCII without

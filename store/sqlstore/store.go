@@ -72,7 +72,11 @@ func (st *Store) Close() {
 }
 
 // Features are tokens, a queue, keys that readers share or whose permits they take, and notes.
-func (st *Store) Features() store.Features { return features }
+func (st *Store) Features() store.Features {
+	f := features
+	f.Name = st.conn.Kind()
+	return f
+}
 
 var features = store.Features{Tokens: true, FIFO: true, Shared: true, Permits: true, Limits: true, Notes: true}
 

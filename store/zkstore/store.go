@@ -222,7 +222,7 @@ func (st *Store) taskLocked(f func()) bool {
 // Features says that the store has tokens and queues, kept by sessions. It has readers if
 // [WithReadWriteKeys] is set.
 func (st *Store) Features() store.Features {
-	return store.Features{Tokens: true, FIFO: true, Sessions: true, Shared: st.settings.readWrite != nil}
+	return store.Features{Name: "zookeeper", Tokens: true, FIFO: true, Sessions: true, Shared: st.settings.readWrite != nil}
 }
 
 // SessionTimeout returns the server's latest value: how long it keeps the nodes of a silent client.

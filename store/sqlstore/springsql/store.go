@@ -73,7 +73,11 @@ func (st *Store) Close() {
 }
 
 // Features are tokens. There is no queue: Java's waiters are in none.
-func (st *Store) Features() store.Features { return features }
+func (st *Store) Features() store.Features {
+	f := features
+	f.Name = "spring-" + st.conn.Kind()
+	return f
+}
 
 var features = store.Features{Tokens: true}
 

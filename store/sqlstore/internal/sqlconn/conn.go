@@ -85,8 +85,13 @@ func (c *Conn) Closed() bool { return c.closed.Load() }
 // DB returns the pool for the store's own statements.
 func (c *Conn) DB() *sql.DB { return c.db }
 
-// Kind is KindPostgres or KindMySQL.
-func (c *Conn) Kind() string { return c.dialect.name }
+// Kind is KindPostgres or KindMySQL, and empty if there is no connection.
+func (c *Conn) Kind() string {
+	if c == nil {
+		return ""
+	}
+	return c.dialect.name
+}
 
 // Failure says what an error of the database means to asynclock.
 func (c *Conn) Failure(err error) error { return c.dialect.failure(err) }
