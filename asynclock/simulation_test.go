@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	simulations = flag.Int("simulations", 100, "how many worlds TestSimulation makes")
+	simulations = flag.Int("simulations", 50, "how many worlds TestSimulation makes")
 	firstSeed   = flag.Uint64("seed", 1, "the seed of the first world of TestSimulation")
 )
 

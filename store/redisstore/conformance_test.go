@@ -15,22 +15,14 @@ import (
 
 func TestConformanceOnMiniredis(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []struct {
-		name   string
-		single bool
-	}{{"standalone", true}, {"taken for a cluster without sharded messages", false}} {
-		t.Run(mode.name, func(t *testing.T) {
-			t.Parallel()
-			storetest.Run(t, func(t *testing.T) store.Store {
-				mini := miniredis.RunT(t)
-				mini.ClockTTL(true)
-				// It has no history to show, for which each bucket would look first.
-				return onServer(t, rueidis.ClientOption{
-					InitAddress: []string{mini.Addr()}, ForceSingleClient: mode.single, ConnWriteTimeout: redistest.Unhurried,
-				}).store(t, WithoutFailoverGrace())
-			})
-		})
-	}
+	storetest.Run(t, func(t *testing.T) store.Store {
+		mini := miniredis.RunT(t)
+		mini.ClockTTL(true)
+		// It has no history to show, for which each bucket would look first.
+		return onServer(t, rueidis.ClientOption{
+			InitAddress: []string{mini.Addr()}, ForceSingleClient: true, ConnWriteTimeout: redistest.Unhurried,
+		}).store(t, WithoutFailoverGrace())
+	})
 }
 
 func TestConformanceOnRealServers(t *testing.T) {

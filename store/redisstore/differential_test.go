@@ -19,7 +19,7 @@ import (
 // function definition either leaves everything as it is, and the rest to the rest, or
 // does what the rest would have done: the same reply, keys, times to live and messages.
 func TestTheShortcutsOfAcquireDoAsTheRest(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
+	onOneServer(t, func(t *testing.T, sv *server) {
 		d := newDifferential(t, sv)
 		rapid.Check(t, func(t *rapid.T) {
 			for range 40 { // few of these states are for the shortcut of what a client has seen

@@ -45,6 +45,11 @@ func onEachServer(t *testing.T, test func(*testing.T, *server)) {
 	redistest.OnEachServer(t, func(t *testing.T, sv *redistest.Server) { test(t, withPrefix(sv)) })
 }
 
+func onOneServer(t *testing.T, test func(*testing.T, *server)) {
+	t.Helper()
+	redistest.OnOneServer(t, func(t *testing.T, sv *redistest.Server) { test(t, withPrefix(sv)) })
+}
+
 func onMiniredis(t testing.TB) *server {
 	t.Helper()
 	return withPrefix(redistest.OnMiniredis(t))

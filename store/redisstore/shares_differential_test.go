@@ -27,7 +27,7 @@ func TestTheShortcutsOfSharesDoAsTheRest(t *testing.T) {
 		"release_shares.lua": (*sharesDifferential).drawLeave,
 	} {
 		t.Run(file, func(t *testing.T) {
-			onEachServer(t, func(t *testing.T, sv *server) {
+			onOneServer(t, func(t *testing.T, sv *server) {
 				d := newSharesDifferential(t, sv, file)
 				rapid.Check(t, func(t *rapid.T) {
 					for range states {

@@ -21,7 +21,7 @@ import (
 // more permits are out than there are. A holder of all of the key does not become a reader here, for
 // the server then counts by its own clock.
 func TestSequencesOfSharesDoAsTheRest(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
+	onOneServer(t, func(t *testing.T, sv *server) {
 		sides := [2]*sharesSide{newSharesSide(t, sv, "key", true), newSharesSide(t, sv, "yek", false)}
 		rapid.Check(t, func(t *rapid.T) {
 			for _, side := range sides {

@@ -3,6 +3,7 @@
 package redistest
 
 import (
+	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -33,6 +34,18 @@ func OnEachServer(t *testing.T, test func(*testing.T, *Server)) {
 		t.Parallel()
 		test(t, OnServer(t, Option(t, "ASYNCLOCK_REDIS_URL")))
 	})
+}
+
+// OnOneServer runs a parallel test on the real server that the environment names, and on miniredis if it names none. It is
+// for tests that take the server's time: miniredis takes ten times as much.
+func OnOneServer(t *testing.T, test func(*testing.T, *Server)) {
+	t.Helper()
+	t.Parallel()
+	if os.Getenv("ASYNCLOCK_REDIS_URL") == "" {
+		test(t, OnMiniredis(t))
+		return
+	}
+	test(t, OnServer(t, Option(t, "ASYNCLOCK_REDIS_URL")))
 }
 
 // OnMiniredis is a server in this process. Its clock only moves when Pass is called.
