@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command otel makes spans and metrics of locks with OpenTelemetry, and prints them. locks.go is what to copy: hooks of
-// a client. This file has an order that is saved, one that another process has, and one whose lease is lost.
+// Command otel has OpenTelemetry see its locks: spans are printed, and metrics are those of a page for Prometheus. An order is
+// saved, one is in another process' hands, and of one the lease is lost.
 //
-// Use it to see how long requests wait for their keys, how long they hold them, and how leases end. A span has the key. A
-// metric has the class of the key only.
+// Use it to see how long requests wait for their keys, how long they hold them, and how leases end. What a request waited
+// for is in its trace. No metric has a key, only what the key is of.
 //
 // Telemetry never decides anything: the fence in front of the order refuses a late write.
 package main
@@ -16,10 +16,14 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclockotel"
 	"github.com/asynclock/asynclock-go/fence"
 	"github.com/asynclock/asynclock-go/store/memstore"
 	"github.com/asynclock/asynclock-go/store/redisstore"
@@ -34,15 +38,19 @@ func main() {
 }
 
 func run(ctx context.Context, connect func(...asynclock.ClientOption) (*asynclock.Client, error)) error {
-	// In production the exporter and the reader are those of OTLP, or of Prometheus.
+	// In production the exporter of traces is that of OTLP, say, and Prometheus reads the page.
 	traces := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spanPrinter{}))
-	reader := sdkmetric.NewManualReader()
-	metrics := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	observed, err := hooks(traces, metrics)
+	registry := prometheus.NewRegistry()
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
 	if err != nil {
 		return err
 	}
-	locks, err := connect(asynclock.WithHooks(observed), asynclock.WithClass("order"))
+	metrics := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
+	page := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+
+	locks, err := connect(asynclock.WithClass("order"), asynclockotel.Observe(
+		asynclockotel.WithMeterProvider(metrics), asynclockotel.WithTracerProvider(traces),
+	))
 	if err != nil {
 		return err
 	}
@@ -50,9 +58,12 @@ func run(ctx context.Context, connect func(...asynclock.ClientOption) (*asyncloc
 	if err != nil {
 		return err
 	}
+	ctx, request := traces.Tracer("shop").Start(ctx, "request")
 	err = errors.Join(saved(ctx, locks), held(ctx, locks, other), lost(ctx, locks, other))
-	err = errors.Join(err, locks.Close(ctx), other.Close(ctx)) // Close waits for the hooks
-	return errors.Join(err, printMetrics(ctx, reader), traces.Shutdown(ctx), metrics.Shutdown(ctx))
+	request.End()
+	err = errors.Join(err, locks.Close(ctx), other.Close(ctx)) // Close waits until all has been told
+	printCounts(page)
+	return errors.Join(err, traces.Shutdown(ctx), metrics.Shutdown(ctx))
 }
 
 // orders stands for your database, and refuses a token that is older than the last.

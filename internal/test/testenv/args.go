@@ -54,6 +54,12 @@ func split(args []string) (flags, packages []string) {
 	return flags, packages
 }
 
+// checksAlerts reports whether the packages to be tested have the alerts checked.
+func checksAlerts(args []string) bool {
+	_, packages := split(args)
+	return len(packages) == 0 || slices.ContainsFunc(packages, func(p string) bool { return strings.HasPrefix(p, "./examples") })
+}
+
 // playsZooKeeper reports whether the tests that are chosen by these arguments of go
 // test may need a ZooKeeper. Without packages they are all.
 func playsZooKeeper(job job, args []string) bool {

@@ -50,6 +50,7 @@ type plan struct {
 	java     bool // against the Java peers
 
 	zooKeeper bool // against a ZooKeeper
+	promtool  bool // alerts are checked
 }
 
 // A need is something to be found on this machine.
@@ -75,6 +76,9 @@ func findMissing(ctx context.Context, plan plan) []need {
 	}
 	if _, err := exec.LookPath("mvn"); plan.java && err != nil {
 		missing = append(missing, need{"Maven", []string{"maven"}})
+	}
+	if _, err := exec.LookPath("promtool"); plan.promtool && err != nil {
+		missing = append(missing, need{"promtool, which checks alerts", []string{"prometheus"}})
 	}
 	return append(missing, missingZooKeeper(plan)...)
 }

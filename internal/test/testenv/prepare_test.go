@@ -35,11 +35,11 @@ func TestCheckVersion(t *testing.T) {
 func TestWithoutRightsItSaysWhatToInstall(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var log bytes.Buffer
-	err := prepare(t.Context(), plan{compiles: true, java: true}, &log)
+	err := prepare(t.Context(), plan{compiles: true, java: true, promtool: true}, &log)
 	if err == nil {
 		t.Fatal("got no error, want advice")
 	}
-	for _, want := range []string{"redis-server, version 6.2 or newer", "C compiler", "JDK, version 17", "Maven", "apt-get install redis-server gcc libc6-dev default-jdk-headless maven"} {
+	for _, want := range []string{"redis-server, version 6.2 or newer", "C compiler", "JDK, version 17", "Maven", "apt-get install redis-server gcc libc6-dev default-jdk-headless maven prometheus"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("got %q, want %q in it", err, want)
 		}

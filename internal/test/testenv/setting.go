@@ -22,7 +22,10 @@ type setting struct {
 
 // planFor says what the job needs.
 func planFor(job job, args []string) plan {
-	return plan{compiles: job == jobTest, java: job == jobTest && playsJava(args), zooKeeper: playsZooKeeper(job, args)}
+	return plan{
+		compiles: job == jobTest, java: job == jobTest && playsJava(args), zooKeeper: playsZooKeeper(job, args),
+		promtool: job == jobTest && checksAlerts(args),
+	}
 }
 
 // setUp installs what is missing and starts what the job needs. If any of that fails,

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package asynclockotel makes metrics and traces of locks with OpenTelemetry. One option of a client is all of it:
+//
+//	locks, err := asynclock.New(store, asynclockotel.Observe())
+//
+// The table of metrics, a dashboard, and alerts are in docs/observability.md.
+//
+// # Metrics
+//
+// Counts and states are those of [asynclock.Client.Stats]. They are read when metrics are collected, so the locks
+// pay nothing for them. Three histograms are made from hooks: how long requests wait, how long leases last, how long
+// calls to the store take. They have the class of keys ([asynclock.WithClass]), of which 64 are told apart. No metric
+// has a key, a token, an owner or a holder.
+//
+// # Traces
+//
+// A request has a span if it was not served at once, and either waited for a millisecond or failed. A lease has a span if
+// its request is part of a trace that is sampled. What runs under the lease is below it. A wait is linked to the lease
+// that was in the way, and a lease to the one before, if this process has traced that. Otherwise the tokens
+// tell which lease it was: asynclock.blocked_by of the wait is asynclock.token of the lease.
+package asynclockotel

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclockotel
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// An Option changes what [Observe] does.
+type Option func(*settings) error
+
+type settings struct {
+	meters     metric.MeterProvider
+	tracers    trace.TracerProvider
+	attributes []attribute.KeyValue
+	classOf    func(key string) string
+	maxClasses int
+	keyOnSpans func(key string) string
+	leastWait  time.Duration
+	histograms bool
+}
+
+func newSettings(options []Option) (settings, error) {
+	s := settings{maxClasses: 64, leastWait: time.Millisecond, histograms: true}
+	var errs []error
+	for _, o := range options {
+		if o == nil {
+			errs = append(errs, invalid("nil option"))
+			continue
+		}
+		errs = append(errs, o(&s))
+	}
+	if s.meters == nil {
+		s.meters = otel.GetMeterProvider()
+	}
+	if s.tracers == nil {
+		s.tracers = otel.GetTracerProvider()
+	}
+	return s, errors.Join(errs...)
+}
+
+func invalid(what string) error {
+	return fmt.Errorf("%w: asynclockotel: %s", asynclock.ErrInvalidOption, what)
+}
+
+// WithMeterProvider sets who makes the meter. The default is the global one.
+func WithMeterProvider(p metric.MeterProvider) Option {
+	return func(s *settings) error {
+		if p == nil {
+			return invalid("nil meter provider")
+		}
+		s.meters = p
+		return nil
+	}
+}
+
+// WithTracerProvider sets who makes the tracer. The default is the global one.
+func WithTracerProvider(p trace.TracerProvider) Option {
+	return func(s *settings) error {
+		if p == nil {
+			return invalid("nil tracer provider")
+		}
+		s.tracers = p
+		return nil
+	}
+}
+
+// WithAttributes adds attributes to all metrics and spans, such as the name of a client. Clients with other attributes have
+// series of their own. The counts of clients with the same ones are added up.
+func WithAttributes(attributes ...attribute.KeyValue) Option {
+	return func(s *settings) error {
+		for _, a := range attributes {
+			if !a.Valid() {
+				return invalid(fmt.Sprintf("attribute %q without a name or a value", a.Key))
+			}
+		}
+		s.attributes = append(s.attributes, attributes...)
+		return nil
+	}
+}
+
+// WithClassOf sets a function that finds the class of a key, for requests that have none by [asynclock.WithClass]. The
+// function must be quick, and safe for concurrent use. See [BeforeColon].
+func WithClassOf(classOf func(key string) string) Option {
+	return func(s *settings) error {
+		if classOf == nil {
+			return invalid("nil function for classes")
+		}
+		s.classOf = classOf
+		return nil
+	}
+}
+
+// BeforeColon returns what a key has before its first colon, and nothing if it has none: the class of order:42 is order.
+func BeforeColon(key string) string {
+	class, _, found := strings.Cut(key, ":")
+	if !found {
+		return ""
+	}
+	return class
+}
+
+// WithMaxClasses sets how many classes are told apart, from 1 to 1,000. All further ones are called _other. The default
+// is 64.
+func WithMaxClasses(n int) Option {
+	return func(s *settings) error {
+		if n < 1 || n > 1000 {
+			return invalid(fmt.Sprintf("%d classes, want 1 to 1000", n))
+		}
+		s.maxClasses = n
+		return nil
+	}
+}
+
+// WithKeyOnSpans puts what a function makes of the key on spans, as asynclock.key. The default is no key, because
+// keys may name customers.
+func WithKeyOnSpans(shown func(key string) string) Option {
+	return func(s *settings) error {
+		if shown == nil {
+			return invalid("nil function for keys")
+		}
+		s.keyOnSpans = shown
+		return nil
+	}
+}
+
+// WithLeastWait sets from what time on a wait has a span. The default is a millisecond. A wait that fails always has one.
+func WithLeastWait(d time.Duration) Option {
+	return func(s *settings) error {
+		if d < 0 {
+			return invalid(fmt.Sprintf("least wait %v", d))
+		}
+		s.leastWait = d
+		return nil
+	}
+}
+
+// WithoutHistograms leaves the histograms out. Then metrics cost the locks nothing, and hooks are left for traces.
+func WithoutHistograms() Option {
+	return func(s *settings) error {
+		s.histograms = false
+		return nil
+	}
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclockotel
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// traceWait makes the span of a request that was not served at once, when it is decided. So a request that was has none.
+func (o *observer) traceWait(ctx context.Context, e *asynclock.WaitedEvent, class, mode string) {
+	if e.Err == nil && (e.Way == "at_once" || e.Waited < o.settings.leastWait) {
+		return
+	}
+	attributes := append(o.attributesOf(&e.Request, mode), attribute.String(attrOutcome, e.Outcome))
+	if e.Way != "" {
+		attributes = append(attributes, attribute.String(attrWay, e.Way))
+	}
+	var links []trace.Link
+	if e.Blocker != 0 {
+		attributes = append(attributes, attribute.Int64(attrBlockedBy, e.Blocker))
+		links = o.holds.links(e.Key, e.Blocker)
+	}
+	now := time.Now()
+	_, span := o.tracer.Start(ctx, nameOf("wait", class), trace.WithTimestamp(now.Add(-e.Waited)), trace.WithAttributes(attributes...), trace.WithLinks(links...))
+	if failed(e.Outcome) {
+		span.SetStatus(codes.Error, e.Outcome)
+		span.SetAttributes(attribute.String(attrError, errorType(e.Err)))
+	}
+	span.End(trace.WithTimestamp(now))
+}
+
+// failed reports whether a request with the outcome is a failed one. It is none if the key is held by others and the caller does not wait,
+// or not any longer.
+func failed(outcome string) bool {
+	switch outcome {
+	case "acquired", "held", "canceled", "forgotten":
+		return false
+	}
+	return true
+}
+
+// traceHold begins the span of a lease whose request is part of a trace. Its context is that of the lease.
+func (o *observer) traceHold(ctx context.Context, e *asynclock.HoldEvent) context.Context {
+	if !trace.SpanContextFromContext(ctx).IsSampled() {
+		return nil
+	}
+	var links []trace.Link
+	if e.Way != "joined" && e.Way != "downgraded" { // those are part of the one before, or continue it
+		links = o.holds.links(e.Key, 0)
+	}
+	ctx, span := o.tracer.Start(ctx, nameOf("hold", o.class(&e.Request)), trace.WithLinks(links...),
+		trace.WithAttributes(append(o.attributesOf(&e.Request, modeOf(&e.Request)), attribute.Int64(attrToken, e.Token), attribute.String(attrWay, e.Way))...))
+	for _, key := range keysOf(&e.Request) {
+		o.holds.note(key, recentHold{e.Token, span.SpanContext()})
+	}
+	return context.WithValue(ctx, holdSpan{}, span)
+}
+
+// holdSpan is the key under which a context has the span of its lease.
+type holdSpan struct{}
+
+// endHold ends the span of a lease, if it has one.
+func endHold(ctx context.Context, e *asynclock.HeldEvent) {
+	span, ok := ctx.Value(holdSpan{}).(trace.Span)
+	if !ok {
+		return
+	}
+	if span.SetAttributes(attribute.String(attrEnd, e.End)); errors.Is(e.Err, asynclock.ErrLost) {
+		span.AddEvent("lease lost", trace.WithAttributes(attribute.String(attrEnd, e.End)))
+		span.SetStatus(codes.Error, "lease lost: "+e.End)
+	}
+	span.End()
+}
+
+// attributesOf are those that all spans of a request have.
+func (o *observer) attributesOf(r *asynclock.Request, mode string) []attribute.KeyValue {
+	common := o.attributes()
+	attributes := append(common.ToSlice(), attribute.String(attrRequest, r.Op), attribute.String(attrMode, mode))
+	if o.settings.keyOnSpans != nil {
+		shown := make([]string, 0, max(len(r.Keys), 1))
+		for _, key := range keysOf(r) {
+			shown = append(shown, o.settings.keyOnSpans(key))
+		}
+		attributes = append(attributes, attribute.StringSlice(attrKey, shown))
+	}
+	return attributes
+}
+
+// keysOf are all keys of a request.
+func keysOf(r *asynclock.Request) []string {
+	if r.Keys != nil {
+		return r.Keys
+	}
+	return []string{r.Key}
+}
+
+// nameOf is the name of a span.
+func nameOf(what, class string) string { return what + " " + cmp.Or(class, "lock") }
+
+// errorTypes are looked at in this order.
+var errorTypes = []struct {
+	err  error
+	name string
+}{
+	{context.DeadlineExceeded, "timeout"},
+	{context.Canceled, "canceled"},
+	{asynclock.ErrGrace, "grace"},
+	{asynclock.ErrUnreachable, "unreachable"},
+	{asynclock.ErrOutcomeUnknown, "outcome_unknown"},
+	{asynclock.ErrLost, "lost"},
+	{asynclock.ErrQueueFull, "queue_full"},
+	{asynclock.ErrClosed, "closed"},
+	{asynclock.ErrDenied, "denied"},
+	{asynclock.ErrForeignData, "foreign_data"},
+	{asynclock.ErrInvalidKey, "invalid"},
+	{asynclock.ErrInvalidOption, "invalid"},
+	{asynclock.ErrReentry, "invalid"},
+	{asynclock.ErrLockOrder, "invalid"},
+	{asynclock.ErrPermits, "invalid"},
+	{asynclock.ErrUnsupported, "invalid"},
+}
+
+// errorType is one of few words for an error, as metrics need it; empty: there is none.
+func errorType(err error) string {
+	if err == nil {
+		return ""
+	}
+	for _, t := range errorTypes {
+		if errors.Is(err, t.err) {
+			return t.name
+		}
+	}
+	return "_OTHER"
+}
