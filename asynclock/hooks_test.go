@@ -471,8 +471,8 @@ func TestACalledThatBlocksHoldsUpNoFuture(t *testing.T) {
 	})
 }
 
-// Opened has the client, which works already. What it returns is called when the client's leases have ended and all other
-// hooks have returned.
+// Opened has the client, which works already. The function that it returns is called when the client's leases have ended and
+// all other hooks have returned.
 func TestOpenedHasTheClient(t *testing.T) {
 	story(t, func(w *world) {
 		var opened *asynclock.Client

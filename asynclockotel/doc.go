@@ -16,7 +16,7 @@
 // # Traces
 //
 // A request has a span if it was not served at once, and either waited for a millisecond or failed. A lease has a span if
-// its request is part of a trace that is sampled. What runs under the lease is below it. A wait is linked to the lease
+// its request is part of a trace that is sampled. Spans of work under the lease are below it. A wait is linked to the lease
 // that was in the way, and a lease to the one before, if this process has traced that. Otherwise the tokens
 // tell which lease it was: asynclock.blocked_by of the wait is asynclock.token of the lease.
 package asynclockotel

@@ -50,9 +50,10 @@ func ExampleObserveJob() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer stop()
-
 	show(ctx, reader, "asynclock.job.missed")
+	if err := stop(); err != nil {
+		log.Fatal(err)
+	}
 	// Output: asynclock.job.missed of job report: 0
 }
 

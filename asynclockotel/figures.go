@@ -4,6 +4,7 @@ package asynclockotel
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -27,7 +28,7 @@ var figures = findFigures(nil, nil, reflect.TypeFor[asynclock.Stats]())
 func findFigures(path []int, names []string, in reflect.Type) (found []figure) {
 	for i := range in.NumField() {
 		f := in.Field(i)
-		path, names := append(path[:len(path):len(path)], i), append(names[:len(names):len(names)], f.Tag.Get("json"))
+		path, names := append(slices.Clip(path), i), append(slices.Clip(names), f.Tag.Get("json"))
 		switch f.Type.Kind() {
 		case reflect.Struct:
 			found = append(found, findFigures(path, names, f.Type)...)

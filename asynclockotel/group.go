@@ -66,7 +66,7 @@ func join(c *asynclock.Client, meter metric.Meter, attributes attribute.Set) (le
 	return func() { g.leave(c) }, nil
 }
 
-// leave removes a client that is closed. What the group has counted stays as long as the process: counters never go back.
+// leave removes a client that is closed. Its counts stay as long as the process, so that no counter goes back.
 func (g *group) leave(c *asynclock.Client) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

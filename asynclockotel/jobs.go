@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -87,12 +88,12 @@ func observeNumbers(who attribute.KeyValue, options []Option, read func() []numb
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("asynclockotel: %w", err)
 	}
-	base := append(s.attributes[:len(s.attributes):len(s.attributes)], who)
+	base := slices.Concat(s.attributes, []attribute.KeyValue{who})
 	registered, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, n := range read() {
 			attributes := base
 			if n.attribute != "" {
-				attributes = append(base[:len(base):len(base)], attribute.String(n.attribute, n.word))
+				attributes = slices.Concat(base, []attribute.KeyValue{attribute.String(n.attribute, n.word)})
 			}
 			o.ObserveFloat64(on[n.of.name], n.value, metric.WithAttributes(attributes...))
 		}

@@ -51,7 +51,10 @@ func failed(outcome string) bool {
 // traceHold begins the span of a lease whose request is part of a trace. Its context is that of the lease.
 func (o *observer) traceHold(ctx context.Context, e *asynclock.HoldEvent) context.Context {
 	if !trace.SpanContextFromContext(ctx).IsSampled() {
-		return nil
+		if ctx.Value(holdSpan{}) == nil {
+			return nil
+		}
+		return context.WithValue(ctx, holdSpan{}, nil) // that of a lease around it is not this one's to end
 	}
 	var links []trace.Link
 	if e.Way != "joined" && e.Way != "downgraded" { // those are part of the one before, or continue it

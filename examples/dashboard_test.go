@@ -130,7 +130,9 @@ func TestTheDashboardIsOfTheMetrics(t *testing.T) {
 			Title   string
 			Targets []struct{ Expr string }
 		}
-		Templating struct{ List []struct{ Name, Query string } }
+		Templating struct {
+			List []struct{ Name, Query string }
+		}
 	}
 	if err := json.Unmarshal([]byte(kit.ReadFile(t, "docs/grafana/asynclock.json")), &dashboard); err != nil {
 		t.Fatal(err)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command otel has OpenTelemetry see its locks: spans are printed, and metrics are those of a page for Prometheus. An order is
+// Command otel has OpenTelemetry see its locks: spans are printed, and metrics are those that Prometheus gets. An order is
 // saved, one is in another process' hands, and of one the lease is lost.
 //
-// Use it to see how long requests wait for their keys, how long they hold them, and how leases end. What a request waited
-// for is in its trace. No metric has a key, only what the key is of.
+// Use it to see how long requests wait for their keys, how long they hold them, and how leases end. A trace has
+// the lease that a request waited for. No metric has a key, only what the key is of.
 //
 // Telemetry never decides anything: the fence in front of the order refuses a late write.
 package main
@@ -17,7 +17,6 @@ import (
 	"log"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -38,7 +37,7 @@ func main() {
 }
 
 func run(ctx context.Context, connect func(...asynclock.ClientOption) (*asynclock.Client, error)) error {
-	// In production the exporter of traces is that of OTLP, say, and Prometheus reads the page.
+	// In production the exporter of traces is that of OTLP, say, and Prometheus reads a page: promhttp.HandlerFor(registry, …).
 	traces := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spanPrinter{}))
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
@@ -46,7 +45,6 @@ func run(ctx context.Context, connect func(...asynclock.ClientOption) (*asyncloc
 		return err
 	}
 	metrics := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
-	page := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 
 	locks, err := connect(asynclock.WithClass("order"), asynclockotel.Observe(
 		asynclockotel.WithMeterProvider(metrics), asynclockotel.WithTracerProvider(traces),
@@ -60,10 +58,9 @@ func run(ctx context.Context, connect func(...asynclock.ClientOption) (*asyncloc
 	}
 	ctx, request := traces.Tracer("shop").Start(ctx, "request")
 	err = errors.Join(saved(ctx, locks), held(ctx, locks, other), lost(ctx, locks, other))
-	request.End()
 	err = errors.Join(err, locks.Close(ctx), other.Close(ctx)) // Close waits until all has been told
-	printCounts(page)
-	return errors.Join(err, traces.Shutdown(ctx), metrics.Shutdown(ctx))
+	request.End()
+	return errors.Join(err, printCounts(registry), traces.Shutdown(ctx), metrics.Shutdown(ctx))
 }
 
 // orders stands for your database, and refuses a token that is older than the last.

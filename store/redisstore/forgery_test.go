@@ -144,7 +144,7 @@ func TestWhoKnowsAnOwnerIsBelieved(t *testing.T) {
 	}
 	pending := sv.locksOf(t, "waiter").LockChan(t.Context(), "key")
 	kit.Eventually(t, "the waiter believes it", func() bool { // not a message that overtakes the answer to its request
-		// Who waits, and at which channel, changes when a connection does.
+		// The waiter and its channel change when its connection does.
 		owner := strings.Trim(sv.Do(t, "ZRANGE", sv.redisKey("key", 'q'), "0", "0"), "[]")
 		fields := strings.Fields(sv.Do(t, "HGET", sv.redisKey("key", 'w'), owner))
 		if len(fields) > 1 && len(fields[1]) > 1 {

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclockotel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A free key makes no span outside of a trace.
+func TestAFreeKeyHasNoSpan(t *testing.T) {
+	onSite(t, func(s *site) {
+		s.lockOnce()
+		s.wantSpans()
+	})
+}
+
+// In a trace a lease has a span, below that of the request and above what it is for. A wait is linked to the lease that was in the
+// way, and a lease to the one before.
+func TestAWaitIsLinkedToWhatWasInTheWay(t *testing.T) {
+	onSite(t, func(s *site) {
+		observed := Observe(s.seen...)
+		c, other := s.clientWith(observed), s.clientWith(observed)
+		ctx := s.traced()
+		l := s.lock(ctx, c, "key", asynclock.WithClass("order"))
+		_, inner := s.traces.Tracer("test").Start(l.Context(), "request")
+		inner.End()
+		begun := time.Now()
+		go func() {
+			time.Sleep(time.Second)
+			s.unlock(l)
+		}()
+		next := s.lock(s.traced(), other, "key", asynclock.WithClass("order"))
+		s.unlock(next)
+		s.wantSpans(
+			"hold order asynclock.end=unlocked,asynclock.mode=exclusive,asynclock.op=lock,asynclock.store=memory,asynclock.token=1,asynclock.way=at_once",
+			"wait order asynclock.blocked_by=1,asynclock.mode=exclusive,asynclock.op=lock,asynclock.outcome=acquired,asynclock.store=memory,asynclock.way=queued link",
+			"hold order asynclock.end=unlocked,asynclock.mode=exclusive,asynclock.op=lock,asynclock.store=memory,asynclock.token=1048578,asynclock.way=queued link",
+		)
+		if t.Failed() {
+			return
+		}
+		spans := make(map[string]sdktrace.ReadOnlySpan)
+		for _, span := range s.spans.Ended() {
+			spans[fmt.Sprint(span.Name(), len(span.Links()))] = span
+		}
+		hold, wait, second := spans["hold order0"], spans["wait order1"], spans["hold order1"]
+		if want := trace.SpanContextFromContext(ctx); hold.Parent().SpanID() != want.SpanID() {
+			t.Errorf("hold: got the parent %v, want %v", hold.Parent().SpanID(), want.SpanID())
+		}
+		if got := spans["request0"].Parent().SpanID(); got != hold.SpanContext().SpanID() {
+			t.Errorf("under the lease: got the parent %v, want the hold", got)
+		}
+		for name, span := range map[string]sdktrace.ReadOnlySpan{"wait": wait, "second hold": second} {
+			if got := span.Links()[0].SpanContext.SpanID(); got != hold.SpanContext().SpanID() {
+				t.Errorf("%s: linked to %v, want the first hold", name, got)
+			}
+		}
+		if from, took := wait.StartTime(), wait.EndTime().Sub(wait.StartTime()); !from.Equal(begun) || took != time.Second {
+			t.Errorf("wait: got from %v, %v; want from %v, 1s", from, took, begun)
+		}
+	})
+}
+
+// Requests that come to something else have spans outside of a trace, too.
+func TestSpansSayWhatBecameOfARequest(t *testing.T) {
+	onSite(t, func(s *site) {
+		hash := func(key string) string { return fmt.Sprint("#", len(key)) }
+		c, other := s.client(WithKeyOnSpans(hash)), s.client()
+		l := s.lock(s.Context(), other, "key")
+		_, err := c.TryLock(s.Context(), "key")
+		_, err2 := c.Lock(s.Context(), "key", asynclock.WithWait(time.Second))
+		_, err3 := c.TryLockAll(s.Context(), []string{"a", "key"})
+		if !errors.Is(err, asynclock.ErrHeld) || !errors.Is(err2, context.DeadlineExceeded) || !errors.Is(err3, asynclock.ErrHeld) {
+			t.Errorf("got %v, %v, %v", err, err2, err3)
+		}
+		s.unlock(l)
+		lost := s.lock(s.traced(), c, "key")
+		if _, err := other.ForceUnlock(s.Context(), "key", lost.Token()); err != nil {
+			t.Fatal(err)
+		}
+		<-lost.Done()
+		s.wantSpans(
+			"wait lock asynclock.blocked_by=1,asynclock.key=[\"#3\"],asynclock.mode=exclusive,asynclock.op=try lock,asynclock.outcome=held,asynclock.store=memory",
+			"wait lock asynclock.blocked_by=1,asynclock.key=[\"#3\"],asynclock.mode=exclusive,asynclock.op=lock,asynclock.outcome=timeout,asynclock.store=memory,error.type=timeout Error(timeout)",
+			"wait lock asynclock.blocked_by=1,asynclock.key=[\"#1\",\"#3\"],asynclock.mode=several,asynclock.op=try lock all,asynclock.outcome=held,asynclock.store=memory",
+			"hold lock asynclock.end=forced,asynclock.key=[\"#3\"],asynclock.mode=exclusive,asynclock.op=lock,asynclock.store=memory,asynclock.token=2097154,asynclock.way=at_once Error(lease lost: forced) lease lost",
+		)
+	})
+}
+
+// A span is linked to none but a lease that it has to do with, and few leases are remembered.
+func TestFewLeasesAreRemembered(t *testing.T) {
+	t.Parallel()
+	r := recentHolds{of: make(map[string]recentHold)}
+	for i := range 2 * mostRecent {
+		r.note(fmt.Sprint(i), recentHold{token: int64(i)})
+	}
+	if len(r.of) != mostRecent {
+		t.Errorf("got %d, want %d", len(r.of), mostRecent)
+	}
+	last := 2*mostRecent - 1
+	for token, want := range map[int64]int{0: 1, int64(last): 1, 7: 0} {
+		if got := r.links(fmt.Sprint(last), token); len(got) != want {
+			t.Errorf("links to token %d: got %d, want %d", token, len(got), want)
+		}
+	}
+}
