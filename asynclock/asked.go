@@ -37,7 +37,7 @@ func (h *hooks) ask(ctx context.Context, request Request) *asked {
 			a.waited(ErrOutcomeUnknown) // for those before the one that panics
 		}
 	}()
-	for _, hook := range h.all {
+	for _, hook := range h.all() {
 		if hook.Wait != nil {
 			a.ctx = withValues(a.ctx, hook.Wait(a.ctx, WaitEvent{request})) //nolint:fatcontext // each has that of the one before
 		}
@@ -128,7 +128,7 @@ func (a *asked) tell(e WaitedEvent) {
 	if e.Blocker == 0 && errors.As(e.Err, &held) {
 		e.Blocker = held.Token
 	}
-	for _, hook := range a.hooks.all[:a.begun] {
+	for _, hook := range a.hooks.all()[:a.begun] {
 		if hook.Waited != nil {
 			hook.Waited(a.ctx, e)
 		}

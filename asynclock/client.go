@@ -132,23 +132,26 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 		return nil, errors.Join(failure.Join(errJoinStore, err), closeStore())
 	}
 	c.start(session, store.Features())
-	if err := c.tellOpened(); err != nil {
+	if err := c.makeHooks(); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// tellOpened tells the hooks of the client. A client that one of them refuses is closed, and so is one that nobody
-// gets because of a panic.
-func (c *Client) tellOpened() (err error) {
-	told := false
+// makeHooks makes the hooks of the client. If one can't be made, the client is closed, and so is one that nobody gets because
+// of a panic.
+func (c *Client) makeHooks() (err error) {
+	if c.hooks == nil {
+		return nil
+	}
+	made := false
 	defer func() {
-		if !told {
+		if !made {
 			err = errors.Join(err, c.Close(context.Background()))
 		}
 	}()
-	err = c.hooks.open(c)
-	told = err == nil
+	err = c.hooks.make(c, c.settings.hooks)
+	made = err == nil
 	return err
 }
 
@@ -159,7 +162,7 @@ func newClient(settings clientSettings) *Client {
 	c := &Client{
 		settings: settings,
 		log:      settings.log(),
-		hooks:    newHooks(settings.hooks),
+		hooks:    newHooks(len(settings.hooks)),
 		seed:     maphash.MakeSeed(),
 		unused:   make(chan struct{}, 1),
 		closed:   make(chan struct{}),

@@ -24,7 +24,7 @@ type clientSettings struct {
 	log        func() *asynclog.Log
 	ownedStore bool
 	leaks      *bool // nil: as the store wants
-	hooks      []Hooks
+	hooks      []func(*Client) (Hooks, error)
 }
 
 // newSettings returns the settings of a client with these options.

@@ -29,7 +29,7 @@ func (a *asked) newHold(token int64) *hold {
 		}
 	}()
 	e := HoldEvent{Request: a.request, Token: token, Way: nameOf(acquired + counter(a.way))}
-	for _, hook := range h.hooks.all {
+	for _, hook := range h.hooks.all() {
 		if hook.Hold != nil {
 			h.ctx = withValues(h.ctx, hook.Hold(h.ctx, e)) //nolint:fatcontext // each has that of the one before
 		}
@@ -105,7 +105,7 @@ func (h *hold) tell() {
 	if h == nil {
 		return
 	}
-	for _, hook := range h.hooks.all[:h.begun] {
+	for _, hook := range h.hooks.all()[:h.begun] {
 		if hook.Held != nil {
 			hook.Held(h.ctx, h.event)
 		}

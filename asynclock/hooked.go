@@ -4,6 +4,7 @@ package asynclock
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/asynclock/asynclock-go/internal/batch"
@@ -15,40 +16,50 @@ const maxHooksWaiting = 10_000
 
 // hooks are those of a client. Nil hooks are called by nobody.
 type hooks struct {
-	all []Hooks
+	made atomic.Pointer[[]Hooks]
+	mu   sync.Mutex
+	over bool // no hook is called any more
 
 	calls   *batch.Queue[func()] // on the other goroutine
 	waiting atomic.Int64
 	leftOut atomic.Int64
 	closed  atomic.Bool
-	atEnd   []func() // what Opened has returned
 }
 
-func newHooks(all []Hooks) *hooks {
-	if len(all) == 0 {
+// newHooks makes room for n hooks.
+func newHooks(n int) *hooks {
+	if n == 0 {
 		return nil
 	}
-	h := &hooks{all: all}
+	h := new(hooks)
 	h.calls = batch.New(maxHooksWaiting, 1, 0, h.callAll)
 	return h
 }
 
-// open tells the hooks of their client.
-func (h *hooks) open(c *Client) error {
-	if h == nil {
-		return nil
-	}
-	for i := range h.all {
-		if h.all[i].Opened == nil {
-			continue
+// make makes the client's hooks. Those that were made before another fails learn of the client's end.
+func (h *hooks) make(c *Client, all []func(*Client) (Hooks, error)) error {
+	var made []Hooks
+	defer func() { // also if one panics
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.made.Store(&made); h.over {
+			h.tellClosed() // one of the functions has closed the client
 		}
-		closed, err := h.all[i].Opened(c)
+	}()
+	for _, hooks := range all {
+		one, err := hooks(c)
 		if err != nil {
 			return err
 		}
-		if closed != nil {
-			h.atEnd = append(h.atEnd, closed)
-		}
+		made = append(made, one)
+	}
+	return nil
+}
+
+// all are the hooks; none before they are made.
+func (h *hooks) all() []Hooks {
+	if made := h.made.Load(); made != nil {
+		return *made
 	}
 	return nil
 }
@@ -92,8 +103,17 @@ func (h *hooks) close() {
 		return
 	}
 	h.calls.Close()
-	for _, closed := range h.atEnd {
-		closed()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over = true
+	h.tellClosed()
+}
+
+func (h *hooks) tellClosed() {
+	for _, hook := range h.all() {
+		if hook.Closed != nil {
+			hook.Closed()
+		}
 	}
 }
 
@@ -130,7 +150,7 @@ func (h *hooks) answered(op string, began watchdog.Instant, size int, errOf func
 		}
 	}
 	return func() {
-		for _, hook := range h.all {
+		for _, hook := range h.all() {
 			if hook.Called != nil {
 				hook.Called(e)
 			}

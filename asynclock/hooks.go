@@ -4,6 +4,7 @@ package asynclock
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -17,10 +18,6 @@ import (
 // A hook that panics has the effect of a panic in the call that it belongs to, which leaves no lease. On the other
 // goroutine it ends the process.
 type Hooks struct {
-	// Opened is called by [New] with the client that it returns. If it fails, New closes the client and returns the error.
-	// The function that it returns is called once, by [Client.Close], when no other hook will be; nil: nothing is.
-	Opened func(c *Client) (closed func(), err error)
-
 	// Wait is called when a request begins, on the goroutine that makes it. The request has the values of the context
 	// that Wait returns, and the end of the caller's; nil: it has the caller's. A call that is refused for its arguments, or
 	// because its context or the client is over, does not begin.
@@ -43,6 +40,9 @@ type Hooks struct {
 	// Called is called after a call to the store that acquires, renews or releases: on a goroutine of the caller who
 	// waits for the answer, and on the other one if nobody does.
 	Called func(e CalledEvent)
+
+	// Closed is called once, by [Client.Close], after all other hooks have returned.
+	Closed func()
 }
 
 // A Request is what the events of one request have in common.
@@ -100,8 +100,18 @@ type CalledEvent struct {
 // WithHooks sets functions that the client calls, for metrics and traces. Given several times, all count: each has the
 // context that the one before it has returned. Without the option nothing is called, and nothing costs anything.
 func WithHooks(h Hooks) ClientOption {
+	return WithHooksFor(func(*Client) (Hooks, error) { return h, nil })
+}
+
+// WithHooksFor is WithHooks for hooks that know their client. [New] calls the function when the client works, before it
+// returns it, so an option that is given to several clients makes hooks for each. If the function fails, New
+// closes the client and returns the error. A nil function is [ErrInvalidOption].
+func WithHooksFor(hooks func(c *Client) (Hooks, error)) ClientOption {
 	return clientOption(func(s *clientSettings) error {
-		s.hooks = append(s.hooks, h)
+		if hooks == nil {
+			return fmt.Errorf("%w: nil function for hooks", ErrInvalidOption)
+		}
+		s.hooks = append(s.hooks, hooks)
 		return nil
 	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
 // A teller is hooks that say what they are told. Each adds its name to the value that a context has for the key.
@@ -471,23 +472,24 @@ func TestACalledThatBlocksHoldsUpNoFuture(t *testing.T) {
 	})
 }
 
-// Opened has the client, which works already. The function that it returns is called when the client's leases have ended and
-// all other hooks have returned.
-func TestOpenedHasTheClient(t *testing.T) {
+// Hooks are made for their client, which works already. Closed is called when the client's leases have ended and all other
+// hooks have returned.
+func TestHooksAreMadeForTheirClient(t *testing.T) {
 	story(t, func(w *world) {
-		var opened *asynclock.Client
+		var made []*asynclock.Client
 		var told []string
-		c := w.newClient(w.store, false, asynclock.WithHooks(asynclock.Hooks{
-			Opened: func(c *asynclock.Client) (func(), error) {
-				opened = c
-				unlock(w, lock(w, c, "key"))
-				return func() { told = append(told, fmt.Sprintf("closed, %d held", c.Stats().Exclusive.Held)) }, nil
-			},
-			Held: func(context.Context, asynclock.HeldEvent) { told = append(told, "held") },
-		}), asynclock.WithHooks(asynclock.Hooks{Opened: func(*asynclock.Client) (func(), error) { return nil, nil }}))
-		w.clients++
-		if opened != c {
-			w.Error("Opened: got another client than New returned")
+		option := asynclock.WithHooksFor(func(c *asynclock.Client) (asynclock.Hooks, error) {
+			made = append(made, c)
+			unlock(w, lock(w, c, "key"))
+			return asynclock.Hooks{
+				Held:   func(context.Context, asynclock.HeldEvent) { told = append(told, "held") },
+				Closed: func() { told = append(told, fmt.Sprintf("closed, %d held", c.Stats().Exclusive.Held)) },
+			}, nil
+		})
+		c, other := w.newClient(w.store, false, option, asynclock.WithHooks(asynclock.Hooks{})), w.newClient(w.store, false, option)
+		w.clients += 2
+		if want := []*asynclock.Client{c, other}; !slices.Equal(made, want) {
+			w.Error("hooks were not made once for each client")
 		}
 		if got := c.Stats().Store; got != "memory" {
 			w.Errorf("Store: got %q, want memory", got)
@@ -495,14 +497,14 @@ func TestOpenedHasTheClient(t *testing.T) {
 		lock(w, c, "left")
 		abandon(c)
 		wantError(w, c.Close(w.Context()), nil)
-		if want := []string{"held", "held", "closed, 0 held"}; !slices.Equal(told, want) {
+		if want := []string{"held", "closed, 0 held"}; !slices.Equal(told, want) {
 			w.Errorf("told: got %q, want %q", told, want)
 		}
 	})
 }
 
-// Nothing of a client is left that nobody gets.
-func TestOpenedMayRefuseTheClient(t *testing.T) {
+// If hooks can't be made, nothing of their client is left, and those made before learn of its end.
+func TestHooksThatCannotBeMade(t *testing.T) {
 	refused := errors.New("no meter")
 	for name, refuse := range map[string]func() error{
 		"an error":   func() error { return refused },
@@ -519,11 +521,8 @@ func TestOpenedMayRefuseTheClient(t *testing.T) {
 						err = p.(error)
 					}
 				}()
-				_, err = asynclock.New(w.store, asynclock.WithHooks(asynclock.Hooks{
-					Opened: func(*asynclock.Client) (func(), error) { return func() { closed++ }, nil },
-				}), asynclock.WithHooks(asynclock.Hooks{
-					Opened: func(*asynclock.Client) (func(), error) { return nil, refuse() },
-				}))
+				_, err = asynclock.New(w.store, asynclock.WithHooks(asynclock.Hooks{Closed: func() { closed++ }}),
+					asynclock.WithHooksFor(func(*asynclock.Client) (asynclock.Hooks, error) { return asynclock.Hooks{}, refuse() }))
 				return nil, nil
 			})
 			w.wait()
@@ -531,5 +530,20 @@ func TestOpenedMayRefuseTheClient(t *testing.T) {
 				w.Errorf("got %v, and the first hook was told of the end %d times; want %v, and once", err, closed, refused)
 			}
 		})
+	}
+	story(t, func(w *world) {
+		closed := 0
+		w.clients++
+		c := w.newClient(w.store, false, asynclock.WithHooksFor(func(c *asynclock.Client) (asynclock.Hooks, error) {
+			return asynclock.Hooks{Closed: func() { closed++ }}, c.Close(w.Context())
+		}))
+		if closed != 1 {
+			w.Errorf("a client that its hooks have closed: the end was told %d times, want once", closed)
+		}
+		_, err := c.Lock(w.Context(), "key")
+		wantError(w, err, asynclock.ErrClosed)
+	})
+	if _, err := asynclock.New(memstore.New(), asynclock.WithHooksFor(nil)); !errors.Is(err, asynclock.ErrInvalidOption) {
+		t.Errorf("a nil function: got %v, want ErrInvalidOption", err)
 	}
 }

@@ -95,6 +95,21 @@ func (c *Client) outageEnds(key string) {
 	}
 }
 
+// areNow reports whether there are failures of less than a lull ago with no answer since.
+func (o *outages) areNow(now watchdog.Instant) bool {
+	if o.failing.Load() == 0 {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, outage := range o.of {
+		if now.Sub(outage.last) <= lull {
+			return true
+		}
+	}
+	return false
+}
+
 // over forgets a lane, and all in which nobody has asked for a while. It reports whether no lane is left in which
 // an outage lasts.
 func (o *outages) over(lane int, now watchdog.Instant) bool {

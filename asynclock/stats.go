@@ -4,6 +4,7 @@ package asynclock
 
 import (
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // Stats are a client's counts since [New], and what is so now. They can be compared, and written as JSON:
@@ -25,7 +26,7 @@ type Stats struct {
 	// answered, at the least, in the last 15 to 30 s. It is about 0.65 if all is well. At 0 a lease is lost. It is 1 if
 	// nothing was renewed.
 	LeastTrust float64 `json:"least_trust"`
-	// Failing: nothing but failures has come lately from the store, or from a part of it.
+	// Failing: nothing but failures has come from the store, or from a part of it, and the latest of them in the last 10 s.
 	Failing bool `json:"failing"`
 	// Deaf: the notifications of the store, or of a part of it, don't come through. Waiters ask instead, which is slower.
 	Deaf bool `json:"deaf"`
@@ -156,7 +157,7 @@ func (c *Client) Stats() Stats {
 		Keys:      Keys{Used: sum.used},
 
 		LeastTrust: float64(1 - sum.trust.used),
-		Failing:    c.outages.failing.Load() > 0,
+		Failing:    c.outages.areNow(watchdog.Now()),
 		Deaf:       c.deaf.isSo(),
 
 		HooksLeftOut: c.hooks.numberLeftOut(),

@@ -337,6 +337,14 @@ func TestStatsSayWhatIsSo(t *testing.T) {
 		if !c.Stats().Failing {
 			w.Error("failing: got false")
 		}
+		w.pass(11 * time.Second)
+		if c.Stats().Failing {
+			w.Error("failing, with nothing asked for a while: got true")
+		}
+		wantError(w, errOf(c.TryLock(w.Context(), "key")), asynclock.ErrUnreachable)
+		if !c.Stats().Failing {
+			w.Error("failing again: got false")
+		}
 		mend()
 		lock(w, c, "key")
 		if c.Stats().Failing {

@@ -15,58 +15,60 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// A group is clients whose figures are reported as one, because they have the same meter and attributes. If each were reported
+// A group is clients whose figures are reported as one, because they have the same meter provider and attributes. If each were reported
 // by itself, collectors would take the last for all.
 type group struct {
-	key groupKey
+	classes classes
+
+	registered sync.Once
+	failed     error
+	trust      metric.Float64Observable
+	on         map[string]metric.Int64Observable // instruments by name
+	common     metric.MeasurementOption
+	series     []metric.MeasurementOption // by figure
 
 	mu      sync.Mutex
 	clients []*asynclock.Client
-	past    []int64 // counts of clients that are closed, so that no counter goes back; by figure
+	left    []*asynclock.Client // closed since metrics were collected
+	past    []int64             // counts of those that were closed before; by figure
 	wasUsed []bool
-	trust   metric.Float64Observable
-	on      map[string]metric.Int64Observable // instruments by name
-	common  metric.MeasurementOption
-	series  []metric.MeasurementOption // by figure
-	stop    metric.Registration
 }
 
 type groupKey struct {
-	meter      metric.Meter
+	provider   any
 	attributes attribute.Distinct
 }
 
 var (
 	groupsMu sync.Mutex
-	groups   = make(map[groupKey]*group)
+	groups   = make(map[groupKey]*group) // never removed: a program has few
 )
 
-// join adds a client to the group of its meter and attributes, and returns what removes it.
-func join(c *asynclock.Client, meter metric.Meter, attributes attribute.Set) (leave func(), err error) {
+// join adds a client to the group of its provider and attributes.
+func join(c *asynclock.Client, from source, attributes attribute.Set) (*group, error) {
+	key := groupKey{from.key, attributes.Equivalent()}
 	groupsMu.Lock()
-	defer groupsMu.Unlock()
-	key := groupKey{meter, attributes.Equivalent()}
-	var g *group
-	shared := reflect.ValueOf(meter).Comparable()
-	if shared {
-		g = groups[key]
-	}
+	g := groups[key]
 	if g == nil {
-		g = &group{key: key, past: make([]int64, len(figures)), wasUsed: make([]bool, len(figures))}
-		if err := g.register(attributes); err != nil {
-			return nil, err
-		}
-		if shared {
-			groups[key] = g
-		}
+		g = &group{past: make([]int64, len(figures)), wasUsed: make([]bool, len(figures))}
+		groups[key] = g
+	}
+	groupsMu.Unlock()
+	// A collection that goes on may hold this up, but no other group.
+	if g.registered.Do(func() { g.failed = g.register(from.meter, attributes) }); g.failed != nil {
+		return nil, g.failed
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if slices.Contains(g.clients, c) {
+		return nil, invalid("a client that is given Observe twice")
+	}
 	g.clients = append(g.clients, c)
-	return func() { g.leave(c) }, nil
+	return g, nil
 }
 
-// leave removes a client that is closed. Its counts stay as long as the process, so that no counter goes back.
+// leave notes that a client is closed. It is read once more when metrics are collected, because calls that Close
+// has ended may not have returned yet.
 func (g *group) leave(c *asynclock.Client) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -75,6 +77,17 @@ func (g *group) leave(c *asynclock.Client) {
 		return
 	}
 	g.clients = slices.Delete(g.clients, i, i+1)
+	if g.left = append(g.left, c); len(g.left) > mostLeft { // nobody collects
+		g.keepLocked(g.left[0])
+		g.left = slices.Delete(g.left, 0, 1)
+	}
+}
+
+// mostLeft is how many closed clients are kept until metrics are collected.
+const mostLeft = 16
+
+// keepLocked keeps the counts of a closed client. They stay as long as the process, so that no counter goes back.
+func (g *group) keepLocked(c *asynclock.Client) {
 	stats := reflect.ValueOf(c.Stats())
 	for i := range figures {
 		if n, used := figures[i].in(stats); used && figures[i].of.kind == counter {
@@ -85,7 +98,7 @@ func (g *group) leave(c *asynclock.Client) {
 }
 
 // register makes the group's instruments, and has them read together.
-func (g *group) register(attributes attribute.Set) error {
+func (g *group) register(meter metric.Meter, attributes attribute.Set) error {
 	g.common = metric.WithAttributeSet(attributes)
 	for i := range figures {
 		g.series = append(g.series, metric.WithAttributeSet(with(attributes, figures[i].attributes...)))
@@ -97,18 +110,18 @@ func (g *group) register(attributes attribute.Set) error {
 		if !isOfClients(in) {
 			continue
 		}
-		o, err := observable(g.key.meter, in)
+		o, err := observable(meter, in)
 		errs = append(errs, err)
 		g.on[in.name] = o
 		all = append(all, o)
 	}
-	trust, err := g.key.meter.Float64ObservableGauge(leastTrust.name, metric.WithUnit(leastTrust.unit), metric.WithDescription(leastTrust.description))
+	trust, err := meter.Float64ObservableGauge(leastTrust.name, metric.WithUnit(leastTrust.unit), metric.WithDescription(leastTrust.description))
 	g.trust = trust
 	errs = append(errs, err)
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	g.stop, err = g.key.meter.RegisterCallback(g.observe, append(all, trust)...)
+	_, err = meter.RegisterCallback(g.observe, append(all, trust)...)
 	return err
 }
 
@@ -129,6 +142,10 @@ func observable(meter metric.Meter, in instrument) (metric.Int64Observable, erro
 func (g *group) observe(_ context.Context, o metric.Observer) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	for _, c := range g.left {
+		g.keepLocked(c)
+	}
+	g.left = nil
 	sums, used := slices.Clone(g.past), slices.Clone(g.wasUsed)
 	var deaf, failing int64
 	trust := 1.0

@@ -16,7 +16,8 @@ import (
 )
 
 // ObserveJob makes metrics of the runs of a job, which [once.WithStats] counts. The name is that of the job, one of few.
-// Of the options the meter provider and the attributes count. Stop ends it.
+// Of the options the meter provider and the attributes count. Stop ends it. Two with the same name at a time are
+// [asynclock.ErrInvalidOption].
 func ObserveJob(name string, stats *once.Stats, options ...Option) (stop func() error, err error) {
 	if stats == nil {
 		return nil, invalid("nil stats of a job")
@@ -39,7 +40,7 @@ func ObserveJob(name string, stats *once.Stats, options ...Option) (stop func() 
 
 // ObserveElection makes metrics of the terms of this process, and of what its observers see of all, which [elect.WithStats]
 // counts. The name is that of the election, one of few. Of the options the meter provider and the attributes count.
-// Stop ends it.
+// Stop ends it. Two with the same name at a time are [asynclock.ErrInvalidOption].
 func ObserveElection(name string, stats *elect.Stats, options ...Option) (stop func() error, err error) {
 	if stats == nil {
 		return nil, invalid("nil stats of an election")
@@ -73,7 +74,21 @@ func observeNumbers(who attribute.KeyValue, options []Option, read func() []numb
 	if !who.Valid() || who.Value.AsString() == "" {
 		return nil, invalid("a job or an election without a name")
 	}
-	meter := s.meters.Meter(scope)
+	from, err := s.source()
+	if err != nil {
+		return nil, err
+	}
+	base := slices.Concat(s.attributes, []attribute.KeyValue{who})
+	set := with(*attribute.EmptySet(), base...)
+	forget, err := claim(groupKey{from.key, set.Equivalent()})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			forget()
+		}
+	}()
 	on := make(map[string]metric.Float64Observable)
 	var all []metric.Observable
 	var errs []error
@@ -81,15 +96,14 @@ func observeNumbers(who attribute.KeyValue, options []Option, read func() []numb
 		if on[n.of.name] != nil {
 			continue
 		}
-		o, err := observableNumber(meter, n.of)
+		o, err := observableNumber(from.meter, n.of)
 		errs = append(errs, err)
 		on[n.of.name], all = o, append(all, o)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("asynclockotel: %w", err)
 	}
-	base := slices.Concat(s.attributes, []attribute.KeyValue{who})
-	registered, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	registered, err := from.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, n := range read() {
 			attributes := base
 			if n.attribute != "" {
@@ -102,7 +116,27 @@ func observeNumbers(who attribute.KeyValue, options []Option, read func() []numb
 	if err != nil {
 		return nil, fmt.Errorf("asynclockotel: %w", err)
 	}
-	return registered.Unregister, nil
+	return func() error {
+		defer forget()
+		return registered.Unregister()
+	}, nil
+}
+
+var claimed = make(map[groupKey]bool) // jobs and elections, under groupsMu
+
+// claim fails if the job or election is observed already: two with one name would overwrite each other.
+func claim(key groupKey) (forget func(), err error) {
+	groupsMu.Lock()
+	defer groupsMu.Unlock()
+	if claimed[key] {
+		return nil, invalid("a name that is observed already")
+	}
+	claimed[key] = true
+	return func() {
+		groupsMu.Lock()
+		defer groupsMu.Unlock()
+		delete(claimed, key)
+	}, nil
 }
 
 func observableNumber(meter metric.Meter, in instrument) (metric.Float64Observable, error) {

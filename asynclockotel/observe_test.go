@@ -117,7 +117,7 @@ func TestEachCountIsASeries(t *testing.T) {
 	}
 	seen := make(map[string]bool)
 	for _, f := range figures {
-		set := attribute.NewSet(f.attributes...)
+		set := attribute.NewSet(slices.Clone(f.attributes)...)
 		name := f.of.name + " " + set.Encoded(attribute.DefaultEncoder())
 		if seen[name] {
 			t.Errorf("twice: %s", name)
@@ -129,7 +129,8 @@ func TestEachCountIsASeries(t *testing.T) {
 // Each instrument is of its kind, has its unit, and no attributes but its own. Histograms have their buckets.
 func TestInstrumentsAreAsTheTableSays(t *testing.T) {
 	onSite(t, func(s *site) {
-		s.lockOnce()
+		c := s.client()
+		s.unlock(s.lock(s.Context(), c, "key"))
 		var runs once.Stats
 		var terms elect.Stats
 		stopJob, err := ObserveJob("report", &runs, s.seen...)

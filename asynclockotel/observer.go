@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -16,35 +15,26 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// Observe returns an option of a client that makes metrics and traces of its locks. With a bad option of its own
-// [asynclock.New] fails with [asynclock.ErrInvalidOption].
-//
-// An option may be given to several clients, of stores of one kind. For another kind of store take another.
+// Observe returns an option of a client that makes metrics and traces of its locks. It may be given to several
+// clients. With a bad option of its own [asynclock.New] fails with [asynclock.ErrInvalidOption]. It also does so for a
+// client that is given two with one meter provider and the same attributes, because all would be counted twice.
 func Observe(options ...Option) asynclock.ClientOption {
 	s, err := newSettings(options)
-	if err != nil {
-		return asynclock.WithHooks(asynclock.Hooks{Opened: func(*asynclock.Client) (func(), error) { return nil, err }})
-	}
-	o := &observer{
-		settings: s,
-		meter:    s.meters.Meter(scope),
-		tracer:   s.tracers.Tracer(scope),
-		classes:  classes{most: s.maxClasses, seen: make(map[string]bool)},
-		holds:    recentHolds{of: make(map[string]recentHold)},
-	}
-	return asynclock.WithHooks(asynclock.Hooks{Opened: o.opened, Waited: o.waited, Hold: o.hold, Held: o.held, Called: o.called})
+	return asynclock.WithHooksFor(func(c *asynclock.Client) (asynclock.Hooks, error) {
+		if err != nil {
+			return asynclock.Hooks{}, err
+		}
+		return observe(c, s)
+	})
 }
 
-// An observer makes what is seen of the clients that one option was given to.
+// An observer makes what is seen of a client.
 type observer struct {
-	settings settings
-	meter    metric.Meter
-	tracer   trace.Tracer
-	classes  classes
-	holds    recentHolds
-
-	opening sync.Mutex
-	common  atomic.Pointer[attribute.Set] // nil: no client has been opened
+	settings   settings
+	group      *group
+	attributes attribute.Set // of everything
+	tracer     trace.Tracer
+	holds      recentHolds
 
 	waits, lasted, calls metric.Float64Histogram // nil: there are none
 	sets                 sync.Map                // from series to []metric.RecordOption
@@ -53,34 +43,37 @@ type observer struct {
 // A series is what one series of a histogram has in its attributes.
 type series struct{ class, mode, outcome, way, end, op, err string }
 
-// opened begins to observe a client.
-func (o *observer) opened(c *asynclock.Client) (closed func(), err error) {
-	o.opening.Lock()
-	defer o.opening.Unlock()
-	attributes := with(attribute.NewSet(o.settings.attributes...), attribute.String(attrStore, c.Stats().Store))
-	if was := o.common.Load(); was != nil && was.Equivalent() != attributes.Equivalent() {
-		return nil, invalid(fmt.Sprintf("one Observe for stores of several kinds, %s and before it another", c.Stats().Store))
+// observe begins to observe a client.
+func observe(c *asynclock.Client, s settings) (asynclock.Hooks, error) {
+	attributes := with(*attribute.EmptySet(), s.attributes...) // NewSet sorts what it is given
+	if store := c.Stats().Store; store != "" {
+		attributes = with(attributes, attribute.String(attrStore, store))
 	}
-	if o.common.Load() == nil && o.settings.histograms {
-		if err := o.makeHistograms(); err != nil {
-			return nil, fmt.Errorf("asynclockotel: %w", err)
-		}
+	o := &observer{
+		settings: s, attributes: attributes, tracer: s.tracers.Tracer(scope), holds: recentHolds{of: make(map[string]recentHold)},
 	}
-	leave, err := join(c, o.meter, attributes)
+	from, err := s.source()
+	if err == nil && s.histograms {
+		err = o.makeHistograms(from.meter)
+	}
+	if err == nil {
+		o.group, err = join(c, from, attributes)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("asynclockotel: %w", err)
+		return asynclock.Hooks{}, fmt.Errorf("asynclockotel: %w", err)
 	}
-	o.common.Store(&attributes)
-	return leave, nil
+	return asynclock.Hooks{
+		Waited: o.waited, Hold: o.hold, Held: o.held, Called: o.called, Closed: func() { o.group.leave(c) },
+	}, nil
 }
 
-func (o *observer) makeHistograms() error {
+func (o *observer) makeHistograms(meter metric.Meter) error {
 	var errs []error
 	for _, h := range []struct {
 		at *metric.Float64Histogram
 		in instrument
 	}{{&o.waits, waitDuration}, {&o.lasted, holdDuration}, {&o.calls, callDuration}} {
-		made, err := o.meter.Float64Histogram(h.in.name, metric.WithUnit(h.in.unit), metric.WithDescription(h.in.description),
+		made, err := meter.Float64Histogram(h.in.name, metric.WithUnit(h.in.unit), metric.WithDescription(h.in.description),
 			metric.WithExplicitBucketBoundaries(buckets...))
 		errs = append(errs, err)
 		*h.at = made
@@ -101,17 +94,9 @@ func (o *observer) set(s series) []metric.RecordOption {
 			attributes = append(attributes, attribute.String(a.name, a.value))
 		}
 	}
-	made := []metric.RecordOption{metric.WithAttributeSet(with(o.attributes(), attributes...))}
+	made := []metric.RecordOption{metric.WithAttributeSet(with(o.attributes, attributes...))}
 	o.sets.Store(s, made)
 	return made
-}
-
-// attributes are those of everything that is observed.
-func (o *observer) attributes() attribute.Set {
-	if set := o.common.Load(); set != nil {
-		return *set
-	}
-	return *attribute.EmptySet()
 }
 
 // class returns the class of the key, which is one of few.
@@ -120,7 +105,7 @@ func (o *observer) class(r *asynclock.Request) string {
 	if class == "" && o.settings.classOf != nil {
 		class = o.settings.classOf(r.Key)
 	}
-	return o.classes.bounded(class)
+	return o.group.classes.bounded(class, o.settings.maxClasses)
 }
 
 // modeOf is the request's mode, as asynclock.Stats has it.
@@ -150,7 +135,7 @@ func (o *observer) held(ctx context.Context, e asynclock.HeldEvent) {
 	if o.lasted != nil {
 		o.lasted.Record(ctx, e.Held.Seconds(), o.set(series{class: o.class(&e.Request), mode: modeOf(&e.Request), end: e.End})...)
 	}
-	endHold(ctx, &e)
+	o.endHold(ctx, &e)
 }
 
 func (o *observer) called(e asynclock.CalledEvent) {

@@ -5,6 +5,7 @@ package asynclockotel
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 type Option func(*settings) error
 
 type settings struct {
-	meters     metric.MeterProvider
+	meters     metric.MeterProvider // nil: the global one of the moment
 	tracers    trace.TracerProvider
 	attributes []attribute.KeyValue
 	classOf    func(key string) string
@@ -40,13 +41,28 @@ func newSettings(options []Option) (settings, error) {
 		}
 		errs = append(errs, o(&s))
 	}
-	if s.meters == nil {
-		s.meters = otel.GetMeterProvider()
-	}
 	if s.tracers == nil {
 		s.tracers = otel.GetTracerProvider()
 	}
 	return s, errors.Join(errs...)
+}
+
+// guarded returns a function of the application that may panic. Telemetry must not end a process, so it says nothing then.
+func guarded(f func(key string) string) func(key string) string {
+	return func(key string) (said string) {
+		defer func() {
+			if recover() != nil {
+				said = otherClass
+			}
+		}()
+		return f(key)
+	}
+}
+
+// isNil reports whether an interface has nothing in it, or a nil pointer.
+func isNil(v any) bool {
+	r := reflect.ValueOf(v)
+	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
 }
 
 func invalid(what string) error {
@@ -56,7 +72,7 @@ func invalid(what string) error {
 // WithMeterProvider sets who makes the meter. The default is the global one.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return func(s *settings) error {
-		if p == nil {
+		if isNil(p) {
 			return invalid("nil meter provider")
 		}
 		s.meters = p
@@ -67,7 +83,7 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 // WithTracerProvider sets who makes the tracer. The default is the global one.
 func WithTracerProvider(p trace.TracerProvider) Option {
 	return func(s *settings) error {
-		if p == nil {
+		if isNil(p) {
 			return invalid("nil tracer provider")
 		}
 		s.tracers = p
@@ -90,13 +106,14 @@ func WithAttributes(attributes ...attribute.KeyValue) Option {
 }
 
 // WithClassOf sets a function that finds the class of a key, for requests that have none by [asynclock.WithClass]. The
-// function must be quick, and safe for concurrent use. See [BeforeColon].
+// function must be quick, and safe for concurrent use. If it panics, or returns what WithClass would not take, the class
+// is _other. See [BeforeColon].
 func WithClassOf(classOf func(key string) string) Option {
 	return func(s *settings) error {
 		if classOf == nil {
 			return invalid("nil function for classes")
 		}
-		s.classOf = classOf
+		s.classOf = guarded(classOf)
 		return nil
 	}
 }
@@ -110,12 +127,12 @@ func BeforeColon(key string) string {
 	return class
 }
 
-// WithMaxClasses sets how many classes are told apart, from 1 to 1,000. All further ones are called _other. The default
-// is 64.
+// WithMaxClasses sets how many classes are told apart, from 1 to 128. All further ones are called _other. The default
+// is 64. Clients of one meter provider have them in common.
 func WithMaxClasses(n int) Option {
 	return func(s *settings) error {
-		if n < 1 || n > 1000 {
-			return invalid(fmt.Sprintf("%d classes, want 1 to 1000", n))
+		if n < 1 || n > 128 {
+			return invalid(fmt.Sprintf("%d classes, want 1 to 128", n))
 		}
 		s.maxClasses = n
 		return nil
@@ -129,12 +146,12 @@ func WithKeyOnSpans(shown func(key string) string) Option {
 		if shown == nil {
 			return invalid("nil function for keys")
 		}
-		s.keyOnSpans = shown
+		s.keyOnSpans = guarded(shown)
 		return nil
 	}
 }
 
-// WithLeastWait sets from what time on a wait has a span. The default is a millisecond. A wait that fails always has one.
+// WithLeastWait sets from what time on a wait has a span, if it does not fail. The default is a millisecond.
 func WithLeastWait(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < 0 {

@@ -3,13 +3,21 @@
 package asynclockotel
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/once"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/memstore"
@@ -50,7 +58,7 @@ func TestBadOptions(t *testing.T) {
 		"class function": WithClassOf(nil),
 		"key function":   WithKeyOnSpans(nil),
 		"no classes":     WithMaxClasses(0),
-		"many classes":   WithMaxClasses(1001),
+		"many classes":   WithMaxClasses(129),
 		"least wait":     WithLeastWait(-1),
 		"attribute":      WithAttributes(attribute.KeyValue{}),
 	} {
@@ -61,8 +69,20 @@ func TestBadOptions(t *testing.T) {
 	for name, observe := range map[string]func() (func() error, error){
 		"nil stats of a job":       func() (func() error, error) { return ObserveJob("a", nil) },
 		"nil stats of an election": func() (func() error, error) { return ObserveElection("a", nil) },
-		"no name":                  func() (func() error, error) { return ObserveJob("", new(once.Stats)) },
-		"bad option":               func() (func() error, error) { return ObserveJob("a", new(once.Stats), nil) },
+		"a name twice": func() (func() error, error) {
+			stop, err := ObserveJob("twice", new(once.Stats), WithMeterProvider(noop.NewMeterProvider()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			}()
+			return ObserveJob("twice", new(once.Stats), WithMeterProvider(noop.NewMeterProvider()))
+		},
+		"no name":    func() (func() error, error) { return ObserveJob("", new(once.Stats)) },
+		"bad option": func() (func() error, error) { return ObserveJob("a", new(once.Stats), nil) },
 	} {
 		if stop, err := observe(); !errors.Is(err, asynclock.ErrInvalidOption) || stop != nil {
 			t.Errorf("%s: got %v, want ErrInvalidOption", name, err)
@@ -79,15 +99,121 @@ func (o otherStore) Features() store.Features {
 	return f
 }
 
-func TestAnOptionIsForOneKindOfStore(t *testing.T) {
-	t.Parallel()
-	o := Observe(WithMeterProvider(noop.NewMeterProvider()))
-	c, err := asynclock.New(memstore.New(), o)
-	if err != nil {
-		t.Fatal(err)
+func TestAnOptionIsForAnyClients(t *testing.T) {
+	onSite(t, func(s *site) {
+		o := Observe(s.seen...)
+		a := s.clientWith(o)
+		s.store = otherStore{memstore.New()}
+		b := s.clientWith(o)
+		for _, c := range []*asynclock.Client{a, b} {
+			s.unlock(s.lock(s.Context(), c, "key"))
+		}
+		s.wantSeries("asynclock.lease.", map[string]float64{
+			"asynclock.lease.ended asynclock.end=unlocked,asynclock.mode=exclusive,asynclock.store=memory": 1,
+			"asynclock.lease.ended asynclock.end=unlocked,asynclock.mode=exclusive,asynclock.store=other":  1,
+		})
+	})
+}
+
+// Two of a client count all twice if they report to one provider. Otherwise each has its own.
+func TestTwoOptionsOfOneClient(t *testing.T) {
+	onSite(t, func(s *site) {
+		one, two := Observe(s.seen...), Observe(s.seen...)
+		if _, err := asynclock.New(s.store, one, two); !errors.Is(err, asynclock.ErrInvalidOption) {
+			t.Errorf("got %v, want ErrInvalidOption", err)
+		}
+		ctx := s.traced()
+		spans := tracetest.NewSpanRecorder()
+		c, err := asynclock.New(s.store, asynclock.WithoutLogger(), one, Observe(
+			WithMeterProvider(noop.NewMeterProvider()), WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closeNow(c)
+		s.unlock(s.lock(ctx, c, "key"))
+		synctest.Wait()
+		for name, r := range map[string]*tracetest.SpanRecorder{"first": s.spans, "second": spans} {
+			if got := len(r.Ended()); got != 1 {
+				t.Errorf("%s: got %d spans that ended, want 1", name, got)
+			}
+		}
+	})
+}
+
+// Functions of the application may panic, and return what no metric could have.
+func TestCarelessFunctions(t *testing.T) {
+	onSite(t, func(s *site) {
+		c := s.client(
+			WithClassOf(func(key string) string { return key[:5] }),
+			WithKeyOnSpans(func(key string) string { return key[:5] }),
+			WithLeastWait(0),
+		)
+		s.unlock(s.lock(s.traced(), c, "key"))
+		s.unlock(s.lock(s.traced(), c, "abcd\u00e9"))
+		s.unlock(s.lock(s.traced(), c, "order:1"))
+		const rest = ",asynclock.end=unlocked,asynclock.mode=exclusive,asynclock.store=memory"
+		s.wantSeries("asynclock.hold.", map[string]float64{
+			"asynclock.hold.duration asynclock.class=_other" + rest: 2,
+			"asynclock.hold.duration asynclock.class=order" + rest:  1,
+		})
+	})
+}
+
+// Counts of calls that Close has ended are in the metrics, as those that end before it.
+func TestTheEndIsCounted(t *testing.T) {
+	onSite(t, func(s *site) {
+		c := s.client()
+		s.lock(s.Context(), c, "key")
+		go func() {
+			if _, err := c.Lock(context.Background(), "key"); !errors.Is(err, asynclock.ErrClosed) {
+				t.Errorf("a call that Close ends: got %v, want ErrClosed", err)
+			}
+		}()
+		synctest.Wait()
+		closeNow(c)
+		synctest.Wait()
+		s.wantSeries("asynclock.request.", map[string]float64{
+			"asynclock.request.decided asynclock.mode=exclusive,asynclock.outcome=acquired,asynclock.store=memory,asynclock.way=at_once": 1,
+			"asynclock.request.decided asynclock.mode=exclusive,asynclock.outcome=closed,asynclock.store=memory":                         1,
+		})
+		for range 2 * mostLeft { // nobody collects
+			s.lockOnce()
+		}
+		if got := s.series()["asynclock.lease.ended asynclock.end=unlocked,asynclock.mode=exclusive,asynclock.store=memory"]; got != 2*mostLeft {
+			t.Errorf("leases of clients that were closed: got %v, want %d", got, 2*mostLeft)
+		}
+	})
+}
+
+// Clients from before and after the program has set its provider are one group. When it sets another, that gets what is
+// counted from then on.
+func TestTheGlobalProvider(t *testing.T) { //nolint:paralleltest // it is global
+	if !isEarly(otel.GetMeterProvider()) {
+		t.Skip("it was set, by a run of this test before")
 	}
-	defer closeNow(c)
-	if _, err := asynclock.New(otherStore{memstore.New()}, o); !errors.Is(err, asynclock.ErrInvalidOption) {
-		t.Errorf("got %v, want ErrInvalidOption", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &site{T: t, store: memstore.New(), reader: sdkmetric.NewManualReader()}
+		faulty := asynclocktest.Wrap(s.store)
+		s.store = faulty
+		early := s.client()
+		otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(s.reader)))
+		late := s.client()
+		faulty.Every(asynclocktest.Match(asynclocktest.Renew.Any).From(0), asynclocktest.Fail(store.ErrUnreachable))
+		s.lock(t.Context(), early, "a")
+		s.lock(t.Context(), late, "b")
+		time.Sleep(7 * time.Second)
+		synctest.Wait()
+		if got := s.series()["asynclock.trust.least asynclock.store=memory"]; got > 0.5 {
+			t.Errorf("least trust: got %v, want that of the early client", got)
+		}
+		if got := s.series()["asynclock.lease.held asynclock.mode=exclusive,asynclock.store=memory"]; got != 2 {
+			t.Errorf("leases: got %v, want 2", got)
+		}
+		s.reader = sdkmetric.NewManualReader()
+		otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(s.reader)))
+		s.lock(t.Context(), s.client(), "c")
+		if got := s.series()["asynclock.lease.held asynclock.mode=exclusive,asynclock.store=memory"]; got != 1 {
+			t.Errorf("leases for another provider: got %v, want 1", got)
+		}
+	})
 }

@@ -11,7 +11,7 @@ import (
 // mostRecent is how many keys have their latest traced lease remembered.
 const mostRecent = 1024
 
-// recentHolds are the latest leases of this process that had a span, by key.
+// recentHolds are the latest leases of a client that had a span, by key.
 type recentHolds struct {
 	mu sync.Mutex
 	of map[string]recentHold
@@ -22,11 +22,16 @@ type recentHold struct {
 	span  trace.SpanContext
 }
 
-// note remembers a lease of the key. It forgets some other key if there are too many.
+// note remembers a lease of the key. It forgets some other key if there are too many. Of leases with one token, as readers
+// have, the first is remembered.
 func (r *recentHolds) note(key string, h recentHold) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, known := r.of[key]; !known && len(r.of) >= mostRecent {
+	old, known := r.of[key]
+	if known && old.token == h.token {
+		return
+	}
+	if !known && len(r.of) >= mostRecent {
 		for other := range r.of { // in no order
 			delete(r.of, other)
 			break
@@ -35,11 +40,21 @@ func (r *recentHolds) note(key string, h recentHold) {
 	r.of[key] = h
 }
 
-// links links a span to the latest lease of the key, if it has the token; 0: whatever token it has.
+// links links a span to the lease of the key with the token, if it is remembered.
 func (r *recentHolds) links(key string, token int64) []trace.Link {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if h, ok := r.of[key]; ok && (token == 0 || token == h.token) {
+	if h, ok := r.of[key]; ok && token == h.token {
+		return []trace.Link{{SpanContext: h.span}}
+	}
+	return nil
+}
+
+// last links a span to the latest lease of the key.
+func (r *recentHolds) last(key string) []trace.Link {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h, ok := r.of[key]; ok {
 		return []trace.Link{{SpanContext: h.span}}
 	}
 	return nil

@@ -195,5 +195,6 @@ func (s *site) wantSpans(want ...string) {
 func (s *site) lockOnce() {
 	s.Helper()
 	c := s.client()
+	defer closeNow(c)
 	s.unlock(s.lock(s.Context(), c, "key"))
 }

@@ -15,9 +15,26 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// traceWait makes the span of a request that was not served at once, when it is decided. So a request that was has none.
+// slowStore is from what time on a request that the store granted at once has a span of its own.
+const slowStore = 100 * time.Millisecond
+
+// hasSpan reports whether a request has a span, which would otherwise be many: of a free key it has none, and of a key that is held
+// it has one in a trace only.
+func (o *observer) hasSpan(ctx context.Context, e *asynclock.WaitedEvent) bool {
+	switch {
+	case failed(e.Outcome):
+		return true
+	case e.Way == "at_once":
+		return e.Waited >= max(slowStore, o.settings.leastWait)
+	case e.Outcome == "held", e.Outcome == "forgotten":
+		return e.Waited >= o.settings.leastWait && trace.SpanContextFromContext(ctx).IsSampled()
+	}
+	return e.Waited >= o.settings.leastWait
+}
+
+// traceWait makes the span of a request when it is decided.
 func (o *observer) traceWait(ctx context.Context, e *asynclock.WaitedEvent, class, mode string) {
-	if e.Err == nil && (e.Way == "at_once" || e.Waited < o.settings.leastWait) {
+	if !o.hasSpan(ctx, e) {
 		return
 	}
 	attributes := append(o.attributesOf(&e.Request, mode), attribute.String(attrOutcome, e.Outcome))
@@ -27,7 +44,9 @@ func (o *observer) traceWait(ctx context.Context, e *asynclock.WaitedEvent, clas
 	var links []trace.Link
 	if e.Blocker != 0 {
 		attributes = append(attributes, attribute.Int64(attrBlockedBy, e.Blocker))
-		links = o.holds.links(e.Key, e.Blocker)
+		if e.Keys == nil { // of several it may be the token of any
+			links = o.holds.links(e.Key, e.Blocker)
+		}
 	}
 	now := time.Now()
 	_, span := o.tracer.Start(ctx, nameOf("wait", class), trace.WithTimestamp(now.Add(-e.Waited)), trace.WithAttributes(attributes...), trace.WithLinks(links...))
@@ -51,29 +70,29 @@ func failed(outcome string) bool {
 // traceHold begins the span of a lease whose request is part of a trace. Its context is that of the lease.
 func (o *observer) traceHold(ctx context.Context, e *asynclock.HoldEvent) context.Context {
 	if !trace.SpanContextFromContext(ctx).IsSampled() {
-		if ctx.Value(holdSpan{}) == nil {
+		if ctx.Value(holdSpan{o}) == nil {
 			return nil
 		}
-		return context.WithValue(ctx, holdSpan{}, nil) // that of a lease around it is not this one's to end
+		return context.WithValue(ctx, holdSpan{o}, nil) // that of a lease around it is not this one's to end
 	}
 	var links []trace.Link
-	if e.Way != "joined" && e.Way != "downgraded" { // those are part of the one before, or continue it
-		links = o.holds.links(e.Key, 0)
+	if e.Way == "local" && e.Mode == asynclock.Exclusive { // otherwise others may have been in between
+		links = o.holds.last(e.Key)
 	}
 	ctx, span := o.tracer.Start(ctx, nameOf("hold", o.class(&e.Request)), trace.WithLinks(links...),
 		trace.WithAttributes(append(o.attributesOf(&e.Request, modeOf(&e.Request)), attribute.Int64(attrToken, e.Token), attribute.String(attrWay, e.Way))...))
-	for _, key := range keysOf(&e.Request) {
-		o.holds.note(key, recentHold{e.Token, span.SpanContext()})
+	if span.SpanContext().IsSampled() {
+		o.holds.note(e.Key, recentHold{e.Token, span.SpanContext()}) // of several keys the token is that of the first
 	}
-	return context.WithValue(ctx, holdSpan{}, span)
+	return context.WithValue(ctx, holdSpan{o}, span)
 }
 
 // holdSpan is the key under which a context has the span of its lease.
-type holdSpan struct{}
+type holdSpan struct{ of *observer }
 
 // endHold ends the span of a lease, if it has one.
-func endHold(ctx context.Context, e *asynclock.HeldEvent) {
-	span, ok := ctx.Value(holdSpan{}).(trace.Span)
+func (o *observer) endHold(ctx context.Context, e *asynclock.HeldEvent) {
+	span, ok := ctx.Value(holdSpan{o}).(trace.Span)
 	if !ok {
 		return
 	}
@@ -86,8 +105,7 @@ func endHold(ctx context.Context, e *asynclock.HeldEvent) {
 
 // attributesOf are those that all spans of a request have.
 func (o *observer) attributesOf(r *asynclock.Request, mode string) []attribute.KeyValue {
-	common := o.attributes()
-	attributes := append(common.ToSlice(), attribute.String(attrRequest, r.Op), attribute.String(attrMode, mode))
+	attributes := append(o.attributes.ToSlice(), attribute.String(attrRequest, r.Op), attribute.String(attrMode, mode))
 	if o.settings.keyOnSpans != nil {
 		shown := make([]string, 0, max(len(r.Keys), 1))
 		for _, key := range keysOf(r) {

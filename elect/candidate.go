@@ -99,6 +99,7 @@ func newCandidate(ctx context.Context, locks *asynclock.Client, key string, opti
 	if err != nil {
 		return nil, err
 	}
+	s.lock = append([]asynclock.LockOption{asynclock.WithClass("election")}, s.lock...) // its wait is no wait for work
 	return &candidate{s, locks, key}, nil
 }
 

@@ -38,7 +38,7 @@ func WithValue(value []byte) Option {
 }
 
 // WithLockOptions passes options on to the lock of the key, for example [asynclock.WithTTL] or
-// [asynclock.WithMaxHold], which bounds each term. These have no effect: WithWait, WithReentry, WithRetention.
+// [asynclock.WithMaxHold], which bounds each term. The class of the key is election, unless they say otherwise. These have no effect: WithWait, WithReentry, WithRetention.
 func WithLockOptions(options ...asynclock.LockOption) Option {
 	return func(s *settings) error {
 		s.lock = append(s.lock, options...)
