@@ -147,7 +147,9 @@ func (c *Client) makeHooks() (err error) {
 	made := false
 	defer func() {
 		if !made {
-			err = errors.Join(err, c.Close(context.Background()))
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel() // it may hold keys, for which nobody will call Unlock
+			_ = c.Close(ctx)
 		}
 	}()
 	err = c.hooks.make(c, c.settings.hooks)

@@ -29,7 +29,7 @@ func (a *asked) newHold(token int64) *hold {
 		}
 	}()
 	e := HoldEvent{Request: a.request, Token: token, Way: nameOf(acquired + counter(a.way))}
-	for _, hook := range h.hooks.all() {
+	for _, hook := range h.hooks.all()[:a.begun] {
 		if hook.Hold != nil {
 			h.ctx = withValues(h.ctx, hook.Hold(h.ctx, e)) //nolint:fatcontext // each has that of the one before
 		}
@@ -77,7 +77,8 @@ func (l *Lease) downgradeAsked(ctx context.Context, writer *hold) *asked {
 	if writer != nil { // it is none of several keys
 		request.Class = writer.event.Class
 	}
-	return &asked{hooks: l.state.shard.client.hooks, ctx: ctx, request: request, way: machine.WayDowngraded}
+	hooks := l.state.shard.client.hooks
+	return &asked{hooks: hooks, begun: len(hooks.all()), ctx: ctx, request: request, way: machine.WayDowngraded}
 }
 
 // holdLocked returns what hooks are told of the lease, or nil.

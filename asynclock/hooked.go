@@ -41,8 +41,10 @@ func (h *hooks) make(c *Client, all []func(*Client) (Hooks, error)) error {
 	var made []Hooks
 	defer func() { // also if one panics
 		h.mu.Lock()
-		defer h.mu.Unlock()
-		if h.made.Store(&made); h.over {
+		h.made.Store(&made)
+		over := h.over
+		h.mu.Unlock()
+		if over {
 			h.tellClosed() // one of the functions has closed the client
 		}
 	}()
@@ -58,6 +60,9 @@ func (h *hooks) make(c *Client, all []func(*Client) (Hooks, error)) error {
 
 // all are the hooks; none before they are made.
 func (h *hooks) all() []Hooks {
+	if h == nil {
+		return nil
+	}
 	if made := h.made.Load(); made != nil {
 		return *made
 	}
@@ -104,8 +109,8 @@ func (h *hooks) close() {
 	}
 	h.calls.Close()
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.over = true
+	h.mu.Unlock()
 	h.tellClosed()
 }
 

@@ -522,16 +522,19 @@ func TestHooksThatCannotBeMade(t *testing.T) {
 					}
 				}()
 				_, err = asynclock.New(w.store, asynclock.WithHooks(asynclock.Hooks{Closed: func() { closed++ }}),
-					asynclock.WithHooksFor(func(*asynclock.Client) (asynclock.Hooks, error) { return asynclock.Hooks{}, refuse() }))
+					asynclock.WithHooksFor(func(c *asynclock.Client) (asynclock.Hooks, error) {
+						lock(w, c, "left")
+						return asynclock.Hooks{}, refuse()
+					}))
 				return nil, nil
 			})
-			w.wait()
+			w.pass(2 * time.Second) // Close's patience with the lease that is left
 			if closed != 1 || name != "its thread" && !errors.Is(err, refused) {
 				w.Errorf("got %v, and the first hook was told of the end %d times; want %v, and once", err, closed, refused)
 			}
 		})
 	}
-	story(t, func(w *world) {
+	scene(t, "one that closes the client", func(w *world) {
 		closed := 0
 		w.clients++
 		c := w.newClient(w.store, false, asynclock.WithHooksFor(func(c *asynclock.Client) (asynclock.Hooks, error) {
@@ -542,6 +545,29 @@ func TestHooksThatCannotBeMade(t *testing.T) {
 		}
 		_, err := c.Lock(w.Context(), "key")
 		wantError(w, err, asynclock.ErrClosed)
+	})
+	scene(t, "a request that began before", func(w *world) {
+		lent := make(chan asynclock.Result, 1)
+		told := 0
+		w.clients++
+		c := w.newClient(w.store, false, asynclock.WithHooksFor(func(c *asynclock.Client) (asynclock.Hooks, error) {
+			l := lock(w, c, "key")
+			future := c.LockChan(w.Context(), "key") // begins before there are hooks
+			go func() { lent <- <-future }()
+			w.wait()
+			go func() { _ = l.Unlock(w.Context()) }()
+			return asynclock.Hooks{
+				Waited: func(context.Context, asynclock.WaitedEvent) { told++ },
+				Hold:   func(context.Context, asynclock.HoldEvent) context.Context { told++; return nil },
+				Held:   func(context.Context, asynclock.HeldEvent) { told++ },
+			}, nil
+		}))
+		result := <-lent
+		unlock(w, must(result.Lease()))
+		abandon(c)
+		if told != 0 {
+			w.Errorf("of a request that began before: hooks were told %d times, want never", told)
+		}
 	})
 	if _, err := asynclock.New(memstore.New(), asynclock.WithHooksFor(nil)); !errors.Is(err, asynclock.ErrInvalidOption) {
 		t.Errorf("a nil function: got %v, want ErrInvalidOption", err)

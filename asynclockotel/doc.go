@@ -15,7 +15,7 @@
 //
 // # Traces
 //
-// A request has a span if it waited for others, or failed. A free key has none. A lease has a span if its request is
+// A request has a span if it waited for others, or failed. A free key has none, unless the store is slow. A lease has a span if its request is
 // part of a trace that is sampled. Spans of work under the lease are below it. A wait is linked to the lease that was in the way, if
 // that is of the same client. Otherwise tokens tell which it was: asynclock.blocked_by of the wait is asynclock.token of the lease.
 package asynclockotel

@@ -16,6 +16,19 @@ import (
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
+// The global providers get all.
+func Example() {
+	store := memstore.New()
+
+	locks, err := asynclock.New(store, asynclockotel.Observe())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close(context.Background())
+	fmt.Println(locks.Stats().Store)
+	// Output: memory
+}
+
 // In production the reader is that of an exporter, and there is one provider for all of the program. Observe without options takes
 // the global one.
 func ExampleObserve() {

@@ -20,12 +20,14 @@ import (
 type group struct {
 	classes classes
 
-	registered sync.Once
-	failed     error
-	trust      metric.Float64Observable
-	on         map[string]metric.Int64Observable // instruments by name
-	common     metric.MeasurementOption
-	series     []metric.MeasurementOption // by figure
+	alone bool // nobody else can join, and the last client takes all along
+
+	registering sync.Mutex // while a collection goes on it may be held for long
+	registered  metric.Registration
+	trust       metric.Float64Observable
+	on          map[string]metric.Int64Observable // instruments by name
+	common      metric.MeasurementOption
+	series      []metric.MeasurementOption // by figure
 
 	mu      sync.Mutex
 	clients []*asynclock.Client
@@ -46,17 +48,9 @@ var (
 
 // join adds a client to the group of its provider and attributes.
 func join(c *asynclock.Client, from source, attributes attribute.Set) (*group, error) {
-	key := groupKey{from.key, attributes.Equivalent()}
-	groupsMu.Lock()
-	g := groups[key]
-	if g == nil {
-		g = &group{past: make([]int64, len(figures)), wasUsed: make([]bool, len(figures))}
-		groups[key] = g
-	}
-	groupsMu.Unlock()
-	// A collection that goes on may hold this up, but no other group.
-	if g.registered.Do(func() { g.failed = g.register(from.meter, attributes) }); g.failed != nil {
-		return nil, g.failed
+	g := groupOf(groupKey{from.key, attributes.Equivalent()})
+	if err := g.register(from.meter, attributes); err != nil {
+		return nil, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,9 +61,27 @@ func join(c *asynclock.Client, from source, attributes attribute.Set) (*group, e
 	return g, nil
 }
 
+// groupOf returns the group with the key, or a new one for a provider that is like no other.
+func groupOf(key groupKey) *group {
+	groupsMu.Lock()
+	defer groupsMu.Unlock()
+	g := groups[key]
+	if g == nil {
+		g = &group{alone: key.provider == nil, past: make([]int64, len(figures)), wasUsed: make([]bool, len(figures))}
+		if !g.alone {
+			groups[key] = g
+		}
+	}
+	return g
+}
+
 // leave notes that a client is closed. It is read once more when metrics are collected, because calls that Close
 // has ended may not have returned yet.
 func (g *group) leave(c *asynclock.Client) {
+	if g.alone {
+		_ = g.registered.Unregister()
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := slices.Index(g.clients, c)
@@ -97,9 +109,14 @@ func (g *group) keepLocked(c *asynclock.Client) {
 	}
 }
 
-// register makes the group's instruments, and has them read together.
+// register makes the group's instruments, if there are none yet, and has them read together.
 func (g *group) register(meter metric.Meter, attributes attribute.Set) error {
-	g.common = metric.WithAttributeSet(attributes)
+	g.registering.Lock()
+	defer g.registering.Unlock()
+	if g.registered != nil {
+		return nil
+	}
+	g.common, g.series = metric.WithAttributeSet(attributes), nil
 	for i := range figures {
 		g.series = append(g.series, metric.WithAttributeSet(with(attributes, figures[i].attributes...)))
 	}
@@ -121,7 +138,10 @@ func (g *group) register(meter metric.Meter, attributes attribute.Set) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	_, err = meter.RegisterCallback(g.observe, append(all, trust)...)
+	registered, err := meter.RegisterCallback(g.observe, append(all, trust)...)
+	if err == nil {
+		g.registered = registered
+	}
 	return err
 }
 

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -71,8 +73,8 @@ func observeNumbers(who attribute.KeyValue, options []Option, read func() []numb
 	if err != nil {
 		return nil, err
 	}
-	if !who.Valid() || who.Value.AsString() == "" {
-		return nil, invalid("a job or an election without a name")
+	if name := who.Value.AsString(); name == "" || !utf8.ValidString(name) {
+		return nil, invalid("a job or an election without a name in UTF-8")
 	}
 	from, err := s.source()
 	if err != nil {
@@ -131,12 +133,14 @@ func claim(key groupKey) (forget func(), err error) {
 	if claimed[key] {
 		return nil, invalid("a name that is observed already")
 	}
-	claimed[key] = true
-	return func() {
+	if key.provider != nil {
+		claimed[key] = true
+	}
+	return sync.OnceFunc(func() {
 		groupsMu.Lock()
 		defer groupsMu.Unlock()
 		delete(claimed, key)
-	}, nil
+	}), nil
 }
 
 func observableNumber(meter metric.Meter, in instrument) (metric.Float64Observable, error) {

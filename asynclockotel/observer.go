@@ -53,6 +53,9 @@ func observe(c *asynclock.Client, s settings) (asynclock.Hooks, error) {
 		settings: s, attributes: attributes, tracer: s.tracers.Tracer(scope), holds: recentHolds{of: make(map[string]recentHold)},
 	}
 	from, err := s.source()
+	if isNil(o.tracer) {
+		err = invalid("a tracer provider that gives no tracer")
+	}
 	if err == nil && s.histograms {
 		err = o.makeHistograms(from.meter)
 	}

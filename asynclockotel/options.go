@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -92,12 +93,13 @@ func WithTracerProvider(p trace.TracerProvider) Option {
 }
 
 // WithAttributes adds attributes to all metrics and spans, such as the name of a client. Clients with other attributes have
-// series of their own. The counts of clients with the same ones are added up.
+// series of their own, which stay as long as the process, so there should be few. The counts of clients with the same ones
+// are added up.
 func WithAttributes(attributes ...attribute.KeyValue) Option {
 	return func(s *settings) error {
 		for _, a := range attributes {
-			if !a.Valid() {
-				return invalid(fmt.Sprintf("attribute %q without a name or a value", a.Key))
+			if !a.Valid() || !utf8.ValidString(string(a.Key)) || !utf8.ValidString(a.Value.Emit()) {
+				return invalid(fmt.Sprintf("attribute %q without a name or a value in UTF-8", a.Key))
 			}
 		}
 		s.attributes = append(s.attributes, attributes...)
@@ -128,7 +130,7 @@ func BeforeColon(key string) string {
 }
 
 // WithMaxClasses sets how many classes are told apart, from 1 to 128. All further ones are called _other. The default
-// is 64. Clients of one meter provider have them in common.
+// is 64. Clients of one meter provider with the same attributes, and stores of one kind, have them in common.
 func WithMaxClasses(n int) Option {
 	return func(s *settings) error {
 		if n < 1 || n > 128 {
@@ -151,7 +153,7 @@ func WithKeyOnSpans(shown func(key string) string) Option {
 	}
 }
 
-// WithLeastWait sets from what time on a wait has a span, if it does not fail. The default is a millisecond.
+// WithLeastWait sets from what time on a wait for others has a span. The default is a millisecond.
 func WithLeastWait(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < 0 {

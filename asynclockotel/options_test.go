@@ -11,6 +11,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -214,6 +215,79 @@ func TestTheGlobalProvider(t *testing.T) { //nolint:paralleltest // it is global
 		s.lock(t.Context(), s.client(), "c")
 		if got := s.series()["asynclock.lease.held asynclock.mode=exclusive,asynclock.store=memory"]; got != 1 {
 			t.Errorf("leases for another provider: got %v, want 1", got)
+		}
+	})
+}
+
+// An exporter may refuse all metrics because of a text that is not UTF-8.
+func TestNothingButUTF8(t *testing.T) {
+	onSite(t, func(s *site) {
+		if _, err := asynclock.New(s.store, Observe(WithAttributes(attribute.String("team", "\xff")))); !errors.Is(err, asynclock.ErrInvalidOption) {
+			t.Errorf("attribute: got %v, want ErrInvalidOption", err)
+		}
+		if _, err := ObserveJob("\xff", new(once.Stats)); !errors.Is(err, asynclock.ErrInvalidOption) {
+			t.Errorf("name: got %v, want ErrInvalidOption", err)
+		}
+		c := s.client(WithKeyOnSpans(func(string) string { return "a\xff" }))
+		s.unlock(s.lock(s.traced(), c, "key"))
+		s.wantSpans(`hold lock asynclock.end=unlocked,asynclock.key=["a` + "\ufffd" + `"],asynclock.mode=exclusive,asynclock.op=lock,asynclock.store=memory,asynclock.token=1,asynclock.way=at_once`)
+	})
+}
+
+// A stop that is called twice stops one job only.
+func TestStopTwice(t *testing.T) {
+	t.Parallel()
+	meters := WithMeterProvider(noop.NewMeterProvider())
+	observe := func() (func() error, error) { return ObserveJob("stopped twice", new(once.Stats), meters) }
+	stop, err := observe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = stop()
+	again, err2 := observe()
+	if err := errors.Join(err, err2, stop()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := observe(); !errors.Is(err, asynclock.ErrInvalidOption) {
+		t.Errorf("a third beside the second: got %v, want ErrInvalidOption", err)
+	}
+	if err := again(); err != nil {
+		t.Error(err)
+	}
+}
+
+// odd is a provider that can't be compared. It may give no meters.
+type odd struct {
+	metric.MeterProvider
+	more []int
+}
+
+func (o odd) Meter(name string, options ...metric.MeterOption) metric.Meter {
+	if o.more == nil {
+		return nil
+	}
+	return o.MeterProvider.Meter(name, options...)
+}
+
+func TestOddProviders(t *testing.T) {
+	onSite(t, func(s *site) {
+		if _, err := asynclock.New(s.store, Observe(WithMeterProvider(odd{}))); !errors.Is(err, asynclock.ErrInvalidOption) {
+			t.Errorf("no meter: got %v, want ErrInvalidOption", err)
+		}
+		reader := sdkmetric.NewManualReader()
+		s.reader = reader
+		p := odd{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), []int{1}}
+		c := s.client(WithMeterProvider(p))
+		s.unlock(s.lock(s.Context(), c, "key"))
+		s.wantSeries("asynclock.lease.", map[string]float64{"asynclock.lease.ended asynclock.end=unlocked,asynclock.mode=exclusive,asynclock.store=memory": 1})
+		closeNow(c)
+		s.wantSeries("asynclock.lease.", nil)
+		groupsMu.Lock()
+		defer groupsMu.Unlock()
+		for key := range groups {
+			if key.provider == nil {
+				t.Errorf("got the group %v, want none that nobody can join", key)
+			}
 		}
 	})
 }

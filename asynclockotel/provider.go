@@ -14,7 +14,7 @@ import (
 // A source is where a client's meter comes from.
 type source struct {
 	meter metric.Meter
-	key   any // equal if they report to the same provider
+	key   any // equal for clients that report to the same provider; nil: this one is like no other
 }
 
 // source returns the source for a client that is made now.
@@ -27,32 +27,30 @@ func (s *settings) source() (source, error) {
 	if isNil(meter) {
 		return source{}, invalid("a meter provider that gives no meter")
 	}
-	return source{meter, keyOf(provider)}, nil
+	return source{meter, keyOf(provider, meter)}, nil
 }
 
-var (
-	firstMu sync.Mutex
-	first   metric.MeterProvider // the first global one that is a real one
-)
-
-// early is the key of the provider that otel.GetMeterProvider returns before the program has set one. It hands all on
-// to the first that is set, so this has the same key.
+// early is the key of the provider that otel.GetMeterProvider returns before the program has set one, and of
+// that which is set then.
 type early struct{}
 
-// keyOf returns the key of a provider.
-func keyOf(provider metric.MeterProvider) any {
-	if !reflect.ValueOf(provider).Comparable() {
-		return new(byte) // it is like no other
+var (
+	earlyMu       sync.Mutex
+	earlyProvider metric.MeterProvider // nil: no client came so early
+)
+
+// keyOf returns the key of a provider that gives the meter.
+func keyOf(provider metric.MeterProvider, meter metric.Meter) any {
+	if !reflect.ValueOf(provider).Comparable() || !reflect.ValueOf(meter).Comparable() {
+		return nil
 	}
+	earlyMu.Lock()
+	defer earlyMu.Unlock()
 	if isEarly(provider) {
+		earlyProvider = provider
 		return early{}
 	}
-	firstMu.Lock()
-	defer firstMu.Unlock()
-	if first == nil && provider == otel.GetMeterProvider() {
-		first = provider
-	}
-	if provider == first {
+	if earlyProvider != nil && earlyProvider.Meter(scope) == meter { // it gives the meters of the one that was set
 		return early{}
 	}
 	return provider

@@ -22,8 +22,8 @@ type recentHold struct {
 	span  trace.SpanContext
 }
 
-// note remembers a lease of the key. It forgets some other key if there are too many. Of leases with one token, as readers
-// have, the first is remembered.
+// note remembers a lease of the key. It forgets some other key if there are too many. Of leases with one token, as by re-entry,
+// the first is remembered.
 func (r *recentHolds) note(key string, h recentHold) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,16 +45,6 @@ func (r *recentHolds) links(key string, token int64) []trace.Link {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h, ok := r.of[key]; ok && token == h.token {
-		return []trace.Link{{SpanContext: h.span}}
-	}
-	return nil
-}
-
-// last links a span to the latest lease of the key.
-func (r *recentHolds) last(key string) []trace.Link {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if h, ok := r.of[key]; ok {
 		return []trace.Link{{SpanContext: h.span}}
 	}
 	return nil

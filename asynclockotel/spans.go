@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -18,18 +19,19 @@ import (
 // slowStore is from what time on a request that the store granted at once has a span of its own.
 const slowStore = 100 * time.Millisecond
 
-// hasSpan reports whether a request has a span, which would otherwise be many: of a free key it has none, and of a key that is held
-// it has one in a trace only.
+// hasSpan reports whether a request has a span. A free key has none, which would be too many. Neither has one that the caller did
+// not get in the time that it gave, outside of a trace: it may be asked for again and again.
 func (o *observer) hasSpan(ctx context.Context, e *asynclock.WaitedEvent) bool {
-	switch {
-	case failed(e.Outcome):
-		return true
-	case e.Way == "at_once":
-		return e.Waited >= max(slowStore, o.settings.leastWait)
-	case e.Outcome == "held", e.Outcome == "forgotten":
+	switch e.Outcome {
+	case "acquired":
+		if e.Way == "at_once" {
+			return e.Waited >= max(slowStore, o.settings.leastWait)
+		}
+		return e.Waited >= o.settings.leastWait
+	case "held", "timeout", "canceled", "forgotten":
 		return e.Waited >= o.settings.leastWait && trace.SpanContextFromContext(ctx).IsSampled()
 	}
-	return e.Waited >= o.settings.leastWait
+	return true
 }
 
 // traceWait makes the span of a request when it is decided.
@@ -77,11 +79,11 @@ func (o *observer) traceHold(ctx context.Context, e *asynclock.HoldEvent) contex
 	}
 	var links []trace.Link
 	if e.Way == "local" && e.Mode == asynclock.Exclusive { // otherwise others may have been in between
-		links = o.holds.last(e.Key)
+		links = o.holds.links(e.Key, e.Token-1) // a client numbers them on
 	}
 	ctx, span := o.tracer.Start(ctx, nameOf("hold", o.class(&e.Request)), trace.WithLinks(links...),
 		trace.WithAttributes(append(o.attributesOf(&e.Request, modeOf(&e.Request)), attribute.Int64(attrToken, e.Token), attribute.String(attrWay, e.Way))...))
-	if span.SpanContext().IsSampled() {
+	if span.SpanContext().IsSampled() && e.Mode == asynclock.Exclusive { // others may have a token in common
 		o.holds.note(e.Key, recentHold{e.Token, span.SpanContext()}) // of several keys the token is that of the first
 	}
 	return context.WithValue(ctx, holdSpan{o}, span)
@@ -109,7 +111,7 @@ func (o *observer) attributesOf(r *asynclock.Request, mode string) []attribute.K
 	if o.settings.keyOnSpans != nil {
 		shown := make([]string, 0, max(len(r.Keys), 1))
 		for _, key := range keysOf(r) {
-			shown = append(shown, o.settings.keyOnSpans(key))
+			shown = append(shown, strings.ToValidUTF8(o.settings.keyOnSpans(key), "\ufffd"))
 		}
 		attributes = append(attributes, attribute.StringSlice(attrKey, shown))
 	}

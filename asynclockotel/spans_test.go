@@ -84,7 +84,7 @@ func TestSpansSayWhatBecameOfARequest(t *testing.T) {
 			}
 		}
 		_, err := c.TryLock(s.traced(), "key")
-		_, err2 := c.Lock(s.Context(), "key", asynclock.WithWait(time.Second))
+		_, err2 := c.Lock(s.traced(), "key", asynclock.WithWait(time.Second))
 		_, err3 := c.TryLockAll(s.traced(), []string{"a", "key"})
 		if !errors.Is(err, asynclock.ErrHeld) || !errors.Is(err2, context.DeadlineExceeded) || !errors.Is(err3, asynclock.ErrHeld) {
 			t.Errorf("got %v, %v, %v", err, err2, err3)

@@ -15,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
@@ -81,7 +82,7 @@ func held(ctx context.Context, locks *asynclock.Client, other *asynclock.Client)
 	}
 	err = locks.WithLock(ctx, "order:52", func(context.Context, *asynclock.Lease) error {
 		return errors.New("two holders")
-	}, asynclock.WithWait(0))
+	}, asynclock.WithWait(20*time.Millisecond))
 	if errors.Is(err, asynclock.ErrHeld) {
 		err = nil
 	}

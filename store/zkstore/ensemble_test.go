@@ -175,7 +175,7 @@ func loneFollower(t *testing.T, e *servers.Ensemble) {
 	zktest.Roles(t, e)
 	// Servers that have just found each other may leave a handshake without an answer. So
 	// this takes 1 s, or 13 s.
-	unlock(t, lock(t, theirs, "key"))
+	unlock(t, claimPatiently(t, theirs, theirs.LockChan(t.Context(), "key")))
 }
 
 // nothingIsLost raises a number, in two steps, in several clients, while one server
