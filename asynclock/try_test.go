@@ -295,7 +295,7 @@ func TestTryBesideOthersIsDecidedByTwoAnswers(t *testing.T) {
 			}
 		},
 	}
-	const others = 16
+	const others = 8
 	for try, call := range tries {
 		for other := range neighbours(nil, nil) {
 			scene(t, try+" beside "+other, func(w *world) {

@@ -98,7 +98,7 @@ func WithTracerProvider(p trace.TracerProvider) Option {
 func WithAttributes(attributes ...attribute.KeyValue) Option {
 	return func(s *settings) error {
 		for _, a := range attributes {
-			if !a.Valid() || !utf8.ValidString(string(a.Key)) || !utf8.ValidString(a.Value.Emit()) {
+			if !a.Valid() || !utf8.ValidString(string(a.Key)) || !utf8.ValidString(a.Value.String()) {
 				return invalid(fmt.Sprintf("attribute %q without a name or a value in UTF-8", a.Key))
 			}
 		}
