@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
@@ -200,6 +202,33 @@ func TestSpansOfAllKinds(t *testing.T) {
 		}
 		if started := len(s.spans.Started()) - 6; holds != started || holds != 7 { // but the requests' own, which go on
 			t.Errorf("got %d holds that ended of %d, want 7", holds, started)
+		}
+	})
+}
+
+// A histogram has exemplars of requests that are traced, without any work of ours.
+func TestExemplars(t *testing.T) {
+	onSite(t, func(s *site) {
+		c := s.client()
+		ctx := s.traced()
+		s.unlock(s.lock(ctx, c, "key"))
+		found := 0
+		for _, scope := range s.collected().ScopeMetrics {
+			for _, m := range scope.Metrics {
+				data, ok := m.Data.(metricdata.Histogram[float64])
+				if !ok || m.Name == callDuration.name {
+					continue
+				}
+				trace := trace.SpanContextFromContext(ctx).TraceID()
+				for _, e := range data.DataPoints[0].Exemplars {
+					if slices.Equal(e.TraceID, trace[:]) {
+						found++
+					}
+				}
+			}
+		}
+		if found != 2 {
+			t.Errorf("got %d exemplars of the trace, want one for the wait and one for the hold", found)
 		}
 	})
 }

@@ -19,9 +19,9 @@ const gotestsum = "gotest.tools/gotestsum@v1.13.0"
 const (
 	// sideBySide is how many packages are tested at once, or one for each core where
 	// there are more. Their tests mostly wait: for a TTL, a server, a process.
-	sideBySide = 3
+	sideBySide = 4
 	// inParallel is how many parallel tests of a package run at once, for the same reason.
-	inParallel = 16
+	inParallel = 12
 	// repeats is how many tests of a run may fail and be repeated. If more fail, something is
 	// wrong with the change or the machine, and no repetition would say what.
 	repeats = 3
