@@ -41,6 +41,7 @@ func (s *session) down(err error) {
 	s.store.log.Add(slog.LevelWarn, "springredis: messages don't come through; waiters ask again and again instead",
 		slog.String("client", s.id), slog.Any("error", err))
 	s.events(store.Event{Kind: store.EventResync})
+	s.events(store.Event{Kind: store.EventDisconnected})
 }
 
 // channels is a pubsub.Source: all channels of a registry, by two patterns on one

@@ -3,6 +3,7 @@
 package springredis
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -40,4 +41,16 @@ func TestWithoutALoggerWarningsGoToTheDefault(t *testing.T) {
 		kit.Warn(s.log.Open())
 		return err
 	})
+}
+
+// A client learns that messages don't come through, and that they do again.
+func TestTheClientKnowsWhetherMessagesComeThrough(t *testing.T) {
+	t.Parallel()
+	var told []store.EventKind
+	s := &session{store: onMiniredis(t).store(t), events: func(e store.Event) { told = append(told, e.Kind) }}
+	s.down(store.ErrUnreachable)
+	s.up()
+	if want := []store.EventKind{store.EventResync, store.EventDisconnected, store.EventResync}; !slices.Equal(told, want) {
+		t.Errorf("got events %v, want %v", told, want)
+	}
 }

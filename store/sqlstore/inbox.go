@@ -33,18 +33,21 @@ func (s *session) openInbox() {
 	var name [16]byte
 	_, _ = rand.Read(name[:]) // never fails
 	s.channel = channelPrefix + hex.EncodeToString(name[:])
-	s.inbox = pubsub.Open(&listener{store: s.store, channel: s.channel}, pubsub.Handler{
-		Message: s.notified,
-		Up: func() {
-			s.store.log.Add(slog.LevelInfo, "sqlstore: notifications come through", slog.String("client", s.id))
-			s.events(store.Event{Kind: store.EventResync}) // waiters poll once, because they may have missed something
-		},
-		Down: func(err error) {
-			s.store.log.Add(slog.LevelWarn, "sqlstore: notifications don't come through; waiters poll instead",
-				slog.String("client", s.id), slog.Any("error", err))
-			s.events(store.Event{Kind: store.EventResync}) // waiters poll once, and the answer tells them to go on polling
-		},
-	})
+	s.inbox = pubsub.Open(&listener{store: s.store, channel: s.channel}, pubsub.Handler{Message: s.notified, Up: s.up, Down: s.down})
+}
+
+// up: waiters poll once, because they may have missed something.
+func (s *session) up() {
+	s.store.log.Add(slog.LevelInfo, "sqlstore: notifications come through", slog.String("client", s.id))
+	s.events(store.Event{Kind: store.EventResync})
+}
+
+// down: waiters poll once, and the answer tells them to go on polling.
+func (s *session) down(err error) {
+	s.store.log.Add(slog.LevelWarn, "sqlstore: notifications don't come through; waiters poll instead",
+		slog.String("client", s.id), slog.Any("error", err))
+	s.events(store.Event{Kind: store.EventResync})
+	s.events(store.Event{Kind: store.EventDisconnected})
 }
 
 // settleWithin is how long the first requests of a session wait for its inbox. Otherwise they
