@@ -152,7 +152,7 @@ func (c *Client) makeHooks() (err error) {
 			_ = c.Close(ctx)
 		}
 	}()
-	err = c.hooks.make(c, c.settings.hooks)
+	err = c.hooks.makeFor(c, c.settings.hooks)
 	made = err == nil
 	return err
 }

@@ -36,8 +36,8 @@ func newHooks(n int) *hooks {
 	return h
 }
 
-// make makes the client's hooks. Those that were made before another fails learn of the client's end.
-func (h *hooks) make(c *Client, all []func(*Client) (Hooks, error)) error {
+// makeFor makes the client's hooks. Those that were made before another fails learn of the client's end.
+func (h *hooks) makeFor(c *Client, all []func(*Client) (Hooks, error)) error {
 	var made []Hooks
 	defer func() { // also if one panics
 		h.mu.Lock()

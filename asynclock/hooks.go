@@ -105,7 +105,7 @@ func WithHooks(h Hooks) ClientOption {
 
 // WithHooksFor is WithHooks for hooks that know their client. [New] calls the function when the client works, before it
 // returns it, so an option that is given to several clients makes hooks for each. If the function fails, New
-// ends all leases, closes the client and returns the error. A nil function is [ErrInvalidOption].
+// closes the client without waiting for its leases, and returns the error. A nil function is [ErrInvalidOption].
 func WithHooksFor(hooks func(c *Client) (Hooks, error)) ClientOption {
 	return clientOption(func(s *clientSettings) error {
 		if hooks == nil {

@@ -20,7 +20,7 @@ import (
 type group struct {
 	classes classes
 
-	alone bool // nobody else can join, and the last client takes all along
+	alone bool // no other client can join, and its series end with its client
 
 	registering sync.Mutex // while a collection goes on it may be held for long
 	registered  metric.Registration

@@ -33,6 +33,7 @@ func ObserveJob(name string, stats *once.Stats, options ...Option) (stop func() 
 			{jobRunning, "", "", float64(c.Running)},
 			{jobCalls, attrOutcome, "skipped", float64(c.Skipped)},
 			{jobCalls, attrOutcome, "held", float64(c.Held)},
+			{jobCalls, attrOutcome, "canceled", float64(c.Canceled)},
 			{jobCalls, attrOutcome, "error", float64(c.Errors)},
 			{jobMissed, "", "", float64(c.Missed)},
 			{jobTime, "", "", c.Took.Seconds()},

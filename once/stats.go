@@ -3,6 +3,8 @@
 package once
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -23,7 +25,7 @@ type Stats struct {
 
 // Counts is what a [Stats] has counted since it was made. Counts can be compared.
 //
-// Each call of [Do] counts in one of Runs, Skipped, Held and Errors. A run counts when it begins, any other call when it
+// Each call of [Do] counts in one of Runs, Skipped, Held, Canceled and Errors. A run counts when it begins, any other call when it
 // returns. Each call that [Every] makes of Do counts likewise. Runs is the sum of Done, Failed, Unfinished and Running.
 type Counts struct {
 	// Runs is how many runs have begun here.
@@ -47,7 +49,9 @@ type Counts struct {
 	Skipped int64 `json:"skipped"`
 	// Held is how many calls found the key held: another runs the job, in this process or elsewhere.
 	Held int64 `json:"held"`
-	// Errors is how many calls ended with an error before a run began: the store failed, or ctx had ended, or the
+	// Canceled is how many calls had their ctx cancelled before a run began, as at the end of a process.
+	Canceled int64 `json:"canceled"`
+	// Errors is how many calls ended with another error before a run began: the store failed, or a deadline passed, or the
 	// arguments were refused. Errors of the function are in Failed.
 	Errors int64 `json:"errors"`
 
@@ -93,8 +97,11 @@ func (s *Stats) add(change func(c *Counts)) {
 
 // count counts a call that has run nothing.
 func (s *Stats) count(o *Outcome, err error) {
+	canceled := errors.Is(err, context.Canceled) // may ask an error of the application
 	s.add(func(c *Counts) {
 		switch {
+		case canceled:
+			c.Canceled++
 		case err != nil:
 			c.Errors++
 		case o.Running:

@@ -44,7 +44,7 @@ func (c *counted) wantCounts(want once.Counts) {
 	if got != want {
 		c.Errorf("counts:\ngot  %+v\nwant %+v", got, want)
 	}
-	if n := got.Runs + got.Skipped + got.Held + got.Errors; n != c.calls {
+	if n := got.Runs + got.Skipped + got.Held + got.Canceled + got.Errors; n != c.calls {
 		c.Errorf("calls: got %d in %+v, want %d", n, got, c.calls)
 	}
 	if n := got.Done + got.Failed + got.Unfinished + got.Running; n != got.Runs {
@@ -146,6 +146,12 @@ func TestEachCallCountsForWhatItCameTo(t *testing.T) {
 		"a context that has ended": {func(c *counted) {
 			ctx, cancel := context.WithCancel(c.Context())
 			cancel()
+			c.do(ctx, c.never)
+		}, once.Counts{Canceled: 1}},
+		"a context that ends before a dead store answers": {func(c *counted) {
+			c.store.Every(nil, asynclocktest.Hang)
+			ctx, cancel := context.WithTimeout(c.Context(), time.Second)
+			defer cancel()
 			c.do(ctx, c.never)
 		}, once.Counts{Errors: 1}},
 		"no context":     {func(c *counted) { c.do(nil, c.never) }, once.Counts{Errors: 1}}, //nolint:staticcheck // that is the point
@@ -275,7 +281,7 @@ func TestCountsAsJSON(t *testing.T) {
 	t.Parallel()
 	got, err := json.Marshal(once.Counts{Runs: 1, Took: time.Second})
 	want := `{"runs":1,"done":0,"failed":0,"unfinished":0,"running":0,"repeated":0,"missed":0,` +
-		`"skipped":0,"held":0,"errors":0,"last_took_ns":0,"longest_took_ns":0,"took_ns":1000000000}`
+		`"skipped":0,"held":0,"canceled":0,"errors":0,"last_took_ns":0,"longest_took_ns":0,"took_ns":1000000000}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, error %v; want %s", got, err, want)
 	}
