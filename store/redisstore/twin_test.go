@@ -341,21 +341,18 @@ func (p *twin) inspect(t *rapid.T) {
 func (p *twin) events(t *rapid.T, loose bool) {
 	t.Helper()
 	p.settled()
-	want := drain(p.memory, 0)
-	got := drain(p.redis, len(want))
-	said := func(events []store.Event) (words []string) {
-		for _, e := range events {
-			switch {
-			case e.Kind == store.EventGrant:
-				words = append(words, fmt.Sprint("grant ", e.Owner, " ", e.Grant.Weight, " ", e.GrantTTL))
-			case !loose && !p.mortal && e.Kind != store.EventWake: // memstore tells more than it must
-				words = append(words, fmt.Sprint(e.Kind, " ", e.Owner))
-			}
+	say := func(e store.Event) string {
+		switch {
+		case e.Kind == store.EventGrant:
+			return fmt.Sprint("grant ", e.Owner, " ", e.Grant.Weight, " ", e.GrantTTL)
+		case loose || p.mortal || e.Kind == store.EventWake: // memstore tells more than it must
+			return ""
 		}
-		slices.Sort(words)
-		return words
+		return fmt.Sprint(e.Kind, " ", e.Owner)
 	}
-	p.same(t, "events", said(want), said(got))
+	want, wantWords := drain(p.memory, 0, say)
+	got, gotWords := drain(p.redis, len(wantWords), say)
+	p.same(t, "events", wantWords, gotWords)
 	for _, m := range want {
 		for _, r := range got {
 			if m.Kind == store.EventGrant && r.Kind == store.EventGrant && m.Owner == r.Owner {
@@ -365,23 +362,31 @@ func (p *twin) events(t *rapid.T, loose bool) {
 	}
 }
 
-// drain returns the events that have come, after waiting for so many.
-func drain(c *redistest.Client, n int) (events []store.Event) {
+// drain returns the events that have come and what say says of them, after waiting for n that it says something of.
+// It waits for no other, because while it waits, waiters die.
+func drain(c *redistest.Client, n int, say func(store.Event) string) (events []store.Event, words []string) {
+	add := func(e store.Event) {
+		events = append(events, e)
+		if word := say(e); word != "" {
+			words = append(words, word)
+		}
+	}
+	defer func() { slices.Sort(words) }()
 	for {
 		select {
 		case e := <-c.Events:
-			events = append(events, e)
+			add(e)
 			continue
 		default:
 		}
-		if len(events) >= n {
-			return events
+		if len(words) >= n {
+			return events, words
 		}
 		select {
 		case e := <-c.Events:
-			events = append(events, e)
+			add(e)
 		case <-time.After(20 * time.Second):
-			return events
+			return events, words
 		}
 	}
 }
