@@ -12,8 +12,8 @@ type CheckedStore interface {
 	Store
 
 	// Check examines the servers and reports what it finds, one after the other, in an order that is always the
-	// same. It reads only, and disturbs no lock. What it can't find out it reports with [VerdictNote], and says
-	// in Fix which right it lacks. It returns when it has reported all, or soon after ctx has ended.
+	// same. It reads only, and disturbs no lock. Something that it can't find out is a [VerdictNote], whose Fix says
+	// which right it lacks. It returns when it has reported all, or soon after ctx has ended.
 	Check(ctx context.Context, report func(Finding))
 }
 

@@ -65,7 +65,7 @@ func checksAlerts(args []string) bool {
 func playsZooKeeper(job job, args []string) bool {
 	_, packages := split(args)
 	needs := func(a string) bool {
-		return a == "./..." || strings.HasPrefix(a, "./store/...") || strings.HasPrefix(a, "./store/zk") ||
+		return a == "./..." || strings.HasPrefix(a, "./store/...") || strings.HasPrefix(a, "./store/zk") || strings.HasPrefix(a, "./store/any") || strings.HasPrefix(a, "./cmd/") ||
 			strings.HasPrefix(a, "./internal/test/interop") || strings.HasPrefix(a, "./internal/test/servers")
 	}
 	return job != jobTest || len(packages) == 0 || slices.ContainsFunc(packages, needs)

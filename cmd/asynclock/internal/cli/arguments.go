@@ -56,7 +56,7 @@ func (a *app) completeKey(cmd *cobra.Command, args []string, prefix string) ([]c
 func (a *app) complete(cmd *cobra.Command, find func(context.Context, *connection) ([]cobra.Completion, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 	defer cancel()
-	locks, err := a.connect()
+	locks, err := a.connect(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

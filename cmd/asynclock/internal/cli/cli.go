@@ -14,8 +14,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
 // An app is one invocation of the command.
@@ -24,7 +22,7 @@ type app struct {
 	stdout, stderr io.Writer
 	messages       *messages // to stderr, of our own
 
-	url     string // --redis
+	url     string // --store
 	prefix  string // --prefix
 	verbose bool   // --verbose
 
@@ -74,8 +72,8 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "asynclock",
 		Short: "Run programs under a distributed lock",
-		Long: `asynclock runs programs under a distributed lock in Redis. It also shows such
-locks and takes them by force. The locks are those of the Go library
+		Long: `asynclock runs programs under a distributed lock in Redis, a database or ZooKeeper.
+It also shows such locks and takes them by force. The locks are those of the Go library
 github.com/asynclock/asynclock-go: a service that locks a key and a script that
 runs under the same key exclude each other.
 
@@ -89,18 +87,22 @@ To see it at work, with nothing installed:
 		// With 2, "lock" would make it suggest "unlock", which takes a key from its holder.
 		SuggestionsMinimumDistance: 1,
 	}
-	root.PersistentFlags().StringVar(&a.url, "redis", "",
-		"`URL` of the Redis server; default $"+urlVariable)
-	root.PersistentFlags().StringVar(&a.prefix, "prefix", redisstore.DefaultPrefix,
-		"`NAME` at the beginning of the Redis keys; locks under different names don't exclude each other")
-	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false,
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.url, "store", "", "`URL` that says where the locks are; default $"+urlVariables[0])
+	flags.StringVar(&a.url, "redis", "", "--store")
+	if err := flags.MarkHidden("redis"); err != nil { // its name from when there were locks in Redis alone
+		panic(err) // there is no such flag
+	}
+	flags.StringVar(&a.prefix, "prefix", "",
+		"`NAME` at the beginning of Redis keys and tables; locks under different names don't exclude each other")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false,
 		"log the lock client's work to stderr")
 	root.AddCommand(
 		a.demoCommand(), a.workerCommand(),
 		a.runCommand(), a.electCommand(), a.guardCommand(),
-		a.lsCommand(), a.inspectCommand(), a.runsCommand(), a.unlockCommand(), a.permitsCommand(),
+		a.lsCommand(), a.inspectCommand(), a.runsCommand(), a.unlockCommand(), a.permitsCommand(), a.migrateCommand(),
 		a.versionCommand(), a.packagingCommand(),
-		&cobra.Command{Use: "server", Short: "How to say where the server is", Long: strings.TrimSpace(environmentHelp)},
+		&cobra.Command{Use: "server", Short: "How to say where the locks are", Long: strings.TrimSpace(environmentHelp)},
 		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: strings.TrimSpace(exitCodesHelp)},
 	)
 	return root

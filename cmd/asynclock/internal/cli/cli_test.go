@@ -48,11 +48,11 @@ func TestBadCommandLines(t *testing.T) {
 		{"run " + strings.Repeat("k", 513) + " -- true", "invalid key"},
 		{"inspect \xff", "invalid key"},
 		{"ls --prefix a{b", "invalid option"},
-		{"ls --redis http://127.0.0.1", "does not begin with redis://"},
+		{"ls --redis http://127.0.0.1", "begins with none of"},
 		{"ls --redis redis://127.0.0.1:1?master=main", "a parameter that means nothing"},
 		{"ls --redis redis://127.0.0.1:1?master_set=main;db=1", "can't be read"},
 		{"ls --redis redis://127.0.0.1:1?addr=127.0.0.2", "an addr has no port"},
-		{"ls --redis redis:127.0.0.1:1", "does not begin with redis://"},
+		{"ls --store redis:127.0.0.1:1", "begins with none of"},
 	}
 	for _, c := range cases {
 		t.Run(c.args, func(t *testing.T) {
@@ -70,7 +70,8 @@ func TestBadCommandLines(t *testing.T) {
 
 func TestNoServerNamed(t *testing.T) {
 	t.Setenv("ASYNCLOCK_REDIS_URL", "")
-	run(t, "ls").want(t, 64, "give --redis URL or set ASYNCLOCK_REDIS_URL")
+	t.Setenv("ASYNCLOCK_STORE", "")
+	run(t, "ls").want(t, 64, "give --store URL or set ASYNCLOCK_STORE")
 }
 
 func TestHelpIsOnStdout(t *testing.T) {

@@ -5,33 +5,42 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/store/redisstore"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/anystore"
 )
 
-const urlVariable = "ASYNCLOCK_REDIS_URL"
+// urlVariables say where the locks are. The second one is for locks in Redis, and of use if the first one is empty.
+var urlVariables = []string{"ASYNCLOCK_STORE", "ASYNCLOCK_REDIS_URL"}
 
 const environmentHelp = `
-Give the server by --redis or by the environment variable ASYNCLOCK_REDIS_URL.
+Say where the locks are by --store or by the environment variable ASYNCLOCK_STORE.
 Prefer the variable if others can see the command line. There is no default,
-because two machines that lock on different servers do not exclude each other:
+because two machines that lock in different places do not exclude each other:
 
-  redis://user:password@host:6379/0             one server; rediss:// for TLS
+  redis://user:password@host:6379/0             Redis; rediss:// for TLS
   redis://host1:26379?addr=host2:26379&master_set=main    Sentinel
   redis://host1:6379?addr=host2:6379&addr=host3:6379      Cluster
   unix:///run/redis/redis.sock                  a socket
+  postgres://user:password@host:5432/database   PostgreSQL
+  mysql://user:password@host:3306/database      MariaDB
+  zk://user:password@host1:2181,host2:2181/root ZooKeeper; zks:// for TLS
+  spring+redis://host:6379/0?registry=locks     Java's RedisLockRegistry
+  spring+postgres://host:5432/database?region=DEFAULT     JdbcLockRegistry,
+                                                also spring+mysql://
 
-Special characters in user and password are percent-encoded. The parameters are
-those of github.com/redis/rueidis: addr, client_cache, client_name, db,
-dial_timeout, master_set, max_retries, protocol, skip_verify and write_timeout.
-Further ones are sentinel_username and sentinel_password, the user of the sentinels,
-and server_name, the name in the certificates. Other parameters, and an addr without
-a port, are refused.
+Special characters in user and password are percent-encoded. What else a URL may
+say, such as prefix, region and session_timeout, is in the documentation of
+github.com/asynclock/asynclock-go/store/anystore. --prefix NAME is the parameter
+prefix. For Redis, ASYNCLOCK_REDIS_URL and --redis are good, too. A database
+needs tables, which 'asynclock migrate' makes.
 `
 
 // closePatience bounds how long the command waits for the server at the end, perhaps because of a
@@ -41,35 +50,55 @@ const closePatience = time.Second
 // A connection is a lock client, which owns the store that was opened for it.
 type connection struct{ *asynclock.Client }
 
-// connect opens the store that the command line and the environment give.
-func (a *app) connect(options ...asynclock.ClientOption) (*connection, error) {
-	url := a.server()
-	if url == "" {
-		return nil, &exitError{exitUsage, errors.New("no server: give --redis URL or set " + urlVariable)}
-	}
-	return a.connectBy(func(options ...redisstore.Option) (*redisstore.Store, error) {
-		return redisstore.OpenURL(url, options...)
-	}, options...)
-}
-
-// server returns the server's URL from the command line or the environment.
-func (a *app) server() string { return cmp.Or(a.url, os.Getenv(urlVariable)) }
-
-// connectBy opens the store by open.
-func (a *app) connectBy(open func(...redisstore.Option) (*redisstore.Store, error), options ...asynclock.ClientOption) (*connection, error) {
-	// The command itself says what its user needs.
-	options = append(options, asynclock.WithOwnedStore(), asynclock.WithoutLogger())
-	storeOptions := []redisstore.Option{redisstore.WithPrefix(a.prefix), redisstore.WithoutLogger()}
-	if a.verbose {
-		logger := slog.New(slog.NewTextHandler(a.messages, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		options = append(options, asynclock.WithLogger(logger))
-		storeOptions = append(storeOptions, redisstore.WithLogger(logger))
-	}
-	store, err := open(storeOptions...)
+// connect opens the store that the command line and the environment give, and a client.
+func (a *app) connect(ctx context.Context, options ...asynclock.ClientOption) (*connection, error) {
+	st, err := a.openStore(ctx)
 	if err != nil {
 		return nil, err
 	}
-	client, err := asynclock.New(store, options...)
+	return a.client(st, options...)
+}
+
+// openStore opens the store alone. Close it.
+func (a *app) openStore(ctx context.Context) (*anystore.Store, error) {
+	url, err := a.location()
+	if err != nil {
+		return nil, err
+	}
+	return anystore.Open(ctx, url, anystore.WithLogger(a.logger()))
+}
+
+// location returns the store's URL with the prefix.
+func (a *app) location() (string, error) {
+	text := a.url
+	for _, variable := range urlVariables {
+		text = cmp.Or(text, os.Getenv(variable))
+	}
+	if text == "" {
+		return "", &exitError{exitUsage, fmt.Errorf("no store: give --store URL or set %s", urlVariables[0])}
+	}
+	if a.prefix == "" {
+		return text, nil
+	}
+	separator := "?"
+	if strings.Contains(text, "?") {
+		separator = "&"
+	}
+	return text + separator + "prefix=" + url.QueryEscape(a.prefix), nil
+}
+
+// logger returns where the client and the store log: nowhere, unless the user wants it. The command itself says what
+// its user needs.
+func (a *app) logger() *slog.Logger {
+	if !a.verbose {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(a.messages, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// client makes a client that owns the store.
+func (a *app) client(st store.Store, options ...asynclock.ClientOption) (*connection, error) {
+	client, err := asynclock.New(st, append(options, asynclock.WithOwnedStore(), asynclock.WithLogger(a.logger()))...)
 	if err != nil {
 		return nil, err
 	}

@@ -62,14 +62,16 @@ func (a *app) workerCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			server, err := rueidis.ParseURL(a.server()) // the demo's own
+			server, err := rueidis.ParseURL(a.url) // the demo's own
 			if err != nil {
 				return err
 			}
 			server.ForceSingleClient = true // otherwise miniredis would be used as a Cluster
-			locks, err := a.connectBy(func(options ...redisstore.Option) (*redisstore.Store, error) {
-				return redisstore.Open(server, options...)
-			}, asynclock.WithTTL(ttl), asynclock.WithDescription(holder))
+			st, err := redisstore.Open(server, redisstore.WithoutLogger())
+			if err != nil {
+				return err
+			}
+			locks, err := a.client(st, asynclock.WithTTL(ttl), asynclock.WithDescription(holder))
 			if err != nil {
 				return err
 			}

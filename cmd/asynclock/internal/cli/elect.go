@@ -76,8 +76,8 @@ func (a *app) elect(ctx context.Context, o electOptions, command []string) error
 	signals, stop := handleSignals()
 	defer stop()
 	settings := runOptions{holder: o.holder, ttl: o.ttl}.settings(command[0])
-	locks, err := interruptible(ctx, signals, o.key, func(context.Context) (*connection, error) {
-		return a.connect(settings...)
+	locks, err := interruptible(ctx, signals, o.key, func(ctx context.Context) (*connection, error) {
+		return a.connect(ctx, settings...)
 	}, (*connection).close)
 	if err != nil {
 		return err

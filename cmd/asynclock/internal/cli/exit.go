@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/cmd/asynclock/internal/demo"
+	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
 // The exit codes. Those from 64 to 78 have the meaning in sysexits.h; 124 is that of timeout(1),
@@ -34,7 +35,8 @@ Exit codes:
     0  done; run exits with the command's own code, 0 or any other
     1  demo: an update made under the lock was lost, or a stale token accepted
    64  the command line, a key or an option is invalid
-   65  the data under the key is not asynclock's; nothing was changed
+   65  the data under the key is not asynclock's, or the tables are not this
+       release's; nothing was changed
    69  the server can't be reached, did not answer, or grants nothing for long
    70  any other error
    75  run --wait 0: held by another; or too many are already waiting;
@@ -88,6 +90,9 @@ func exitCode(err error) int {
 	if exit := (*exitError)(nil); errors.As(err, &exit) {
 		return exit.code
 	}
+	if errors.As(err, new(*sqlstore.SchemaError)) {
+		return exitForeign
+	}
 	for _, e := range exitCodes {
 		if errors.Is(err, e.err) {
 			return e.code
@@ -100,6 +105,9 @@ func exitCode(err error) int {
 func message(err error) string {
 	if held := (*asynclock.HeldError)(nil); errors.As(err, &held) {
 		return describeHeld(held)
+	}
+	if errors.As(err, new(*sqlstore.SchemaError)) {
+		return err.Error() + "; 'asynclock migrate' makes and updates tables"
 	}
 	return err.Error()
 }

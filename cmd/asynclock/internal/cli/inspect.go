@@ -33,7 +33,7 @@ Keys that come or go meanwhile may or may not be in the list.
 			if len(args) == 1 {
 				prefix = args[0]
 			}
-			locks, err := a.connect()
+			locks, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -94,7 +94,7 @@ It exits with 0 whether the key is held or not.
 		Args:              oneKey,
 		ValidArgsFunction: a.completeKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			locks, err := a.connect()
+			locks, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -50,7 +50,7 @@ func (a *app) permitsCommand() *cobra.Command {
 }
 
 func (a *app) setPermits(ctx context.Context, key string, n int) error {
-	locks, err := a.connect()
+	locks, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}

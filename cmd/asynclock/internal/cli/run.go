@@ -104,8 +104,8 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	}
 	signals, stop := handleSignals()
 	defer stop()
-	locks, err := interruptible(ctx, signals, o.key, func(context.Context) (*connection, error) {
-		return a.connect(o.settings(command[0])...)
+	locks, err := interruptible(ctx, signals, o.key, func(ctx context.Context) (*connection, error) {
+		return a.connect(ctx, o.settings(command[0])...)
 	}, (*connection).close)
 	if err != nil {
 		return err
@@ -159,11 +159,11 @@ func (a *app) command(path string, command []string, lease *asynclock.Lease) *ex
 	return cmd
 }
 
-// environment returns ours without the server's URL, whose password is not for the command and all that it starts.
+// environment returns ours without the store's URL, whose password is not for the command and all that it starts.
 func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return strings.EqualFold(name, urlVariable) // Windows knows no case
+		return slices.ContainsFunc(urlVariables, func(v string) bool { return strings.EqualFold(name, v) }) // Windows knows no case
 	})
 }
 

@@ -41,7 +41,7 @@ With --json, always these fields:
 		Args:              oneKey,
 		ValidArgsFunction: a.completeKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			locks, err := a.connect()
+			locks, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}

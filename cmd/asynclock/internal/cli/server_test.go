@@ -15,13 +15,35 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
+// stores are URLs of all kinds, made of what a variable of the environment says.
+var stores = map[string]struct {
+	variable  string
+	url       func(string) string
+	anonymous bool // who has a key can't be told
+}{
+	"redis":           {"ASYNCLOCK_REDIS_URL", strings.Clone, false},
+	"sentinel":        {"ASYNCLOCK_SENTINEL_URL", strings.Clone, false},
+	"cluster":         {"ASYNCLOCK_CLUSTER_URL", strings.Clone, false},
+	"postgres":        {"ASYNCLOCK_POSTGRES_URL", strings.Clone, false},
+	"mysql":           {"ASYNCLOCK_MYSQL_URL", mysqlURL, false},
+	"zookeeper":       {"ASYNCLOCK_ZOOKEEPER", func(addr string) string { return "zk://" + addr }, false},
+	"spring+redis":    {"ASYNCLOCK_REDIS_URL", func(url string) string { return "spring+" + url + "?registry=clitest" }, true},
+	"spring+postgres": {"ASYNCLOCK_POSTGRES_URL", func(url string) string { return "spring+" + url + "&region=clitest" }, true},
+	"spring+mysql":    {"ASYNCLOCK_MYSQL_URL", func(dsn string) string { return "spring+" + mysqlURL(dsn) }, true},
+}
+
+// mysqlURL returns a URL of what go-sql-driver spells user@tcp(host:port)/database.
+func mysqlURL(dsn string) string {
+	return "mysql://" + strings.NewReplacer("tcp(", "", ")", "").Replace(dsn)
+}
+
 // TestRealServers: the whole of it, once, on each kind of real server.
 func TestRealServers(t *testing.T) {
 	t.Parallel()
-	for _, variable := range []string{"ASYNCLOCK_REDIS_URL", "ASYNCLOCK_SENTINEL_URL", "ASYNCLOCK_CLUSTER_URL"} {
-		t.Run(variable, func(t *testing.T) {
+	for name, s := range stores {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testServer(t, place{kit.Require(t, variable)})
+			testServer(t, place{s.url(kit.Require(t, s.variable))}, s.anonymous)
 		})
 	}
 }
@@ -39,32 +61,46 @@ func TestAServerThatHasJustStartedSaysForHowLongItGrantsNothing(t *testing.T) {
 	got.want(t, 124, `waiting for "k": nobody holds it, but the server was started or promoted lately, and grants nothing for 1`, `no lock on "k" within 2s: `)
 }
 
-func testServer(t *testing.T, at place) {
+func testServer(t *testing.T, at place, anonymous bool) {
 	t.Helper()
 	bin := program(t)
-	prefix := fmt.Sprintf("clitest-%d-%d", os.Getpid(), time.Now().UnixNano()) // nobody else's
-	asynclock := func(args ...string) []string { return append([]string{"--prefix", prefix}, args...) }
+	key := func(name string) string { return fmt.Sprintf("clitest-%d-%d/%s", os.Getpid(), began.UnixNano(), name) } // nobody else's
 	file := filepath.Join(t.TempDir(), "file")
-
-	for _, key := range []string{"orders/1", "orders/2"} { // a server that was just started makes the first wait, which says so
-		at.run(t, asynclock("run", key, "--", bin, "exit", "7")...).want(t, 7, "")
+	holder, heldBy := "me", "held by me"
+	if anonymous {
+		holder, heldBy = "", "is held"
 	}
-	running := at.background(t.Context(), asynclock("run", "orders/1", "--holder", "me", "--", bin, "sleep", file)...)
+
+	at.run(t, "migrate").want(t, 0)
+	for _, name := range []string{"orders/1", "orders/2"} { // a server that was just started makes the first wait, which says so
+		at.run(t, "run", key(name), "--", bin, "exit", "7").want(t, 7, "")
+	}
+	running := at.background(t.Context(), "run", key("orders/1"), "--holder", "me", "--", bin, "sleep", file)
 	exists(t, file)
-	at.run(t, asynclock("run", "orders/1", "--wait", "0", "--", bin, "exit", "0")...).want(t, 75, "held by me")
-	at.run(t, asynclock("run", "orders/1", "--wait", "1s", "--", bin, "exit", "0")...).want(t, 124, "within 1s")
-	at.run(t, asynclock("run", "orders/2", "--wait", "0", "--", bin, "exit", "0")...).want(t, 0)
-	got := at.run(t, asynclock("ls", "orders/")...)
+	at.run(t, "run", key("orders/1"), "--wait", "0", "--", bin, "exit", "0").want(t, 75, heldBy)
+	at.run(t, "run", key("orders/1"), "--wait", "1s", "--", bin, "exit", "0").want(t, 124, "within 1s")
+	at.run(t, "run", key("orders/2"), "--wait", "0", "--", bin, "exit", "0").want(t, 0)
+	got := at.run(t, "ls", key("orders/"))
 	got.want(t, 0)
-	if strings.Count(got.stdout, "\n") != 2 || !strings.Contains(got.stdout, "\norders/1  me") {
+	if strings.Count(got.stdout, "\n") != 2 || !strings.Contains(got.stdout, "\n"+key("orders/1")+"  "+holder) {
 		t.Errorf("got %q, want a table of orders/1", got.stdout)
 	}
-	got = at.run(t, asynclock("inspect", "--json", "orders/1")...)
+	got = at.run(t, "inspect", "--json", key("orders/1"))
 	got.want(t, 0)
-	if !strings.HasPrefix(got.stdout, `{"key":"orders/1","held":true,"holder":"me","token":`) {
+	if want := fmt.Sprintf(`{"key":%q,"held":true,"holder":%q`, key("orders/1"), holder); !anonymous && !strings.HasPrefix(got.stdout, want) {
 		t.Errorf("got %s, want orders/1 as held by me", got.stdout)
 	}
-	at.run(t, asynclock("unlock", "--force", "--token", "0", "orders/1")...).want(t, 0)
+	at.run(t, "unlock", "--force", "--token", "0", key("orders/1")).want(t, 0)
 	// A holder whose inbox is not open yet hears of it by its next renewal, and not why.
 	finished(t, running).want(t, 79, "lease lost: ", "; ending the command")
+}
+
+// began tells the keys of one run of the tests from those of all others.
+var began = time.Now()
+
+// TestNoTables: a database without tables says what makes them.
+func TestNoTables(t *testing.T) {
+	t.Parallel()
+	url := kit.Require(t, "ASYNCLOCK_POSTGRES_URL")
+	place{url}.run(t, "--prefix", "nobodys_", "ls").want(t, 65, "table ", "'asynclock migrate' makes and updates tables")
 }

@@ -81,7 +81,7 @@ func (a *app) unlockCommand() *cobra.Command {
 
 // unlock takes the key from the holder that is meant.
 func (a *app) unlock(ctx context.Context, o unlockOptions, key string) error {
-	locks, err := a.connect()
+	locks, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}

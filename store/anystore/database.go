@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package anystore
+
+import (
+	"context"
+	"database/sql"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/asynclock/asynclock-go/store/sqlstore"
+)
+
+// dialing is the timeout of a connection whose URL gives none.
+const dialing = 10 * time.Second
+
+const unreadable = "its user, host, port, database or the value of a parameter can't be read"
+
+// A database is a pool of our own.
+type database struct {
+	sqlstore.Database
+
+	close func()
+}
+
+// openDatabase makes a pool, which connects when it is first used.
+func openDatabase(ctx context.Context, l location) (database, error) {
+	if strings.HasPrefix(l.client, "postgres") {
+		return openPostgres(ctx, l)
+	}
+	return openMySQL(l)
+}
+
+func openPostgres(ctx context.Context, l location) (database, error) {
+	config, err := pgxpool.ParseConfig(l.client + "://" + l.rest)
+	if err != nil {
+		return database{}, badURL(unreadable) // err may have a part of the password
+	}
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = dialing
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return database{}, badURL("%v", err) // of limits of the pool
+	}
+	return database{sqlstore.PostgresPool(pool), pool.Close}, nil
+}
+
+func openMySQL(l location) (database, error) {
+	config, err := mysqlConfig(l.rest)
+	if err != nil {
+		return database{}, badURL(unreadable)
+	}
+	if config.Timeout == 0 {
+		config.Timeout = dialing
+	}
+	config.Logger = &mysql.NopLogger{} // its errors are returned
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return database{}, badURL(unreadable)
+	}
+	db := sql.OpenDB(connector)
+	return database{sqlstore.MySQL(db), func() { _ = db.Close() }}, nil
+}
+
+// mysqlConfig reads a URL's text after the scheme. The driver itself has another form, of which only the parameters
+// are the same.
+func mysqlConfig(rest string) (*mysql.Config, error) {
+	u, err := url.Parse("mysql://" + rest)
+	if err != nil {
+		return nil, err
+	}
+	port := u.Port()
+	if port == "" {
+		port = "3306"
+	}
+	// The address is in the text, because the driver takes the name in the certificate from there.
+	config, err := mysql.ParseDSN("tcp(" + net.JoinHostPort(u.Hostname(), port) + ")/" + url.PathEscape(strings.TrimPrefix(u.Path, "/")) + "?" + u.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	config.User = u.User.Username()
+	config.Passwd, _ = u.User.Password()
+	return config, nil
+}
