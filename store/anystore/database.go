@@ -5,12 +5,15 @@ package anystore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/asynclock/asynclock-go/store/sqlstore"
@@ -87,4 +90,23 @@ func mysqlConfig(rest string) (*mysql.Config, error) {
 	config.User = u.User.Username()
 	config.Passwd, _ = u.User.Password()
 	return config, nil
+}
+
+// unknown are the codes of what a server says to a URL that names a database or a parameter that it does not know, or
+// a value that means nothing: those of PostgreSQL and of MariaDB.
+var (
+	unknownToPostgres = []string{"3D000", "42704", "22023"}
+	unknownToMySQL    = []uint16{1049, 1193, 1231}
+)
+
+// refusal returns err, which is ErrInvalidOption if the server has refused what the URL says, however often it is asked.
+func refusal(err error) error {
+	postgres, maria := (*pgconn.PgError)(nil), (*mysql.MySQLError)(nil)
+	switch {
+	case errors.As(err, &postgres) && slices.Contains(unknownToPostgres, postgres.Code):
+		return badURL("the server says: %s", postgres.Message)
+	case errors.As(err, &maria) && slices.Contains(unknownToMySQL, maria.Number):
+		return badURL("the server says: %s", maria.Message)
+	}
+	return err
 }

@@ -38,7 +38,7 @@ func openSQL(ctx context.Context, l location, s settings) (*Store, error) {
 	st, err := sqlstore.New(ctx, db.Database, opts...)
 	if err != nil {
 		db.close()
-		return nil, err
+		return nil, refusal(err)
 	}
 	return &Store{st, []func(){st.Close, db.close}}, nil
 }
@@ -60,7 +60,7 @@ func openSpringSQL(ctx context.Context, l location, s settings) (*Store, error) 
 	st, err := springsql.New(ctx, db.Database, opts...)
 	if err != nil {
 		db.close()
-		return nil, err
+		return nil, refusal(err)
 	}
 	return &Store{st, []func(){st.Close, db.close}}, nil
 }
@@ -80,5 +80,5 @@ func migrate[O any](ctx context.Context, l location, table map[string]func(strin
 		return err
 	}
 	defer db.close()
-	return by(ctx, db.Database, opts...)
+	return refusal(by(ctx, db.Database, opts...))
 }
