@@ -13,6 +13,8 @@ require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/asynclock/asynclock-go v0.0.0
 	github.com/asynclock/asynclock-go/store/anystore v0.0.0
+	github.com/asynclock/asynclock-go/store/sqlstore v0.0.0
+	github.com/google/uuid v1.6.0
 	github.com/redis/rueidis v1.0.79
 	github.com/spf13/cobra v1.10.2
 	go.uber.org/goleak v1.3.0
@@ -22,12 +24,10 @@ require (
 
 require (
 	filippo.io/edwards25519 v1.2.0 // indirect
-	github.com/asynclock/asynclock-go/store/sqlstore v0.0.0 // indirect
 	github.com/asynclock/asynclock-go/store/zkstore v0.0.0 // indirect
 	github.com/dunglas/httpsfv v1.1.2 // indirect
 	github.com/go-sql-driver/mysql v1.10.1 // indirect
 	github.com/go-zookeeper/zk v1.0.4 // indirect
-	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
