@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -123,7 +124,7 @@ func readTime(texts []string, n int) (time.Time, error) {
 func (d Deployment) look(ctx context.Context, servers []*server, report func(store.Finding)) (up []*server) {
 	questions := sections
 	if d.Cluster {
-		questions = append(questions[:len(questions):len(questions)], clusterInfo)
+		questions = append(slices.Clip(questions), clusterInfo)
 	}
 	d.ask(ctx, servers, questions, func(s *server, clock sample, texts []string, err error) {
 		if err != nil {

@@ -133,7 +133,7 @@ func eviction(_ Deployment, s *server) store.Finding {
 	case evicted > 0:
 		found.Verdict = store.VerdictWarn
 		found.Fact = fmt.Sprintf("The server has deleted %s because its memory was full, locks perhaps.", count(evicted, "key"))
-		found.Fix = "Keep locks on a server with maxmemory-policy noeviction."
+		found.Fix = "maxmemory-policy noeviction; then CONFIG RESETSTAT, which clears the count"
 	case policy != "":
 		found.Verdict = store.VerdictNote
 		found.Fact = fmt.Sprintf("maxmemory-policy is %s, which deletes nothing as long as maxmemory is 0.", policy)

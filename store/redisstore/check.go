@@ -15,9 +15,10 @@ import (
 
 var _ store.CheckedStore = (*Store)(nil)
 
-// Check examines the servers that have locks: their version, replicas, eviction, memory, persistence and clock, in a
-// Cluster its state, and whether the failover grace holds locks back at present. It takes two seconds, in which it looks
-// at the clocks twice. All of it needs the rights +info and, in a Cluster, +cluster|info.
+// Check examines the servers that have locks: their version, replicas, eviction, memory, persistence and clock, and in a
+// Cluster its state. It also says whether the failover grace holds locks back at present. It takes two seconds, because
+// it looks at the clocks twice. Besides the rights in the package comment it can use +info|stats and
+// +info|persistence, and in a Cluster +cluster|info.
 func (st *Store) Check(ctx context.Context, report func(store.Finding)) {
 	st.check(ctx, redischeck.Apart, report)
 }
@@ -25,7 +26,7 @@ func (st *Store) Check(ctx context.Context, report func(store.Finding)) {
 // check is Check with another time between the looks at the clocks.
 func (st *Store) check(ctx context.Context, apart time.Duration, report func(store.Finding)) {
 	if st.conn == nil {
-		report(store.Finding{Check: "server", Verdict: store.VerdictFail, Fact: errZero.Error()})
+		report(store.Finding{Check: "server", Verdict: store.VerdictFail, Fact: errZero.Error() + ".", Fix: "Make the store by Open, OpenURL or New."})
 		return
 	}
 	d := redischeck.Deployment{
@@ -46,33 +47,41 @@ func (st *Store) ask(ctx context.Context, keys, args []string) []redischeck.Answ
 	calls := borrowCalls(len(keys))
 	defer returnCalls(calls)
 	for i, key := range keys {
-		c := &(*calls)[i]
-		c.script = redischeck.Script
-		c.text(key)
-		c.keys++
-		for _, arg := range args {
-			c.text(arg)
-		}
+		(*calls)[i].ask(key, args)
 	}
 	answers := make([]redischeck.Answer, len(keys))
 	for i, result := range st.run(ctx, *calls) {
-		items, err := result.List()
-		if err != nil {
-			answers[i].Err = st.conn.Failure(err)
-		}
-		for items.More() {
-			text, ok := items.Text()
-			if !ok {
-				answers[i].Err = errReply
-				break
-			}
-			answers[i].Texts = append(answers[i].Texts, text)
-		}
+		answers[i] = st.readAnswer(result)
 	}
 	return answers
 }
 
-// What grace.lua says of a bucket.
+// ask makes a call of redischeck's script.
+func (c *call) ask(key string, args []string) {
+	c.script = redischeck.Script
+	c.text(key)
+	c.keys++
+	for _, arg := range args {
+		c.text(arg)
+	}
+}
+
+func (st *Store) readAnswer(result redisdriver.Result) (a redischeck.Answer) {
+	items, err := result.List()
+	if err != nil {
+		return redischeck.Answer{Err: st.conn.Failure(err)}
+	}
+	for items.More() {
+		text, ok := items.Text()
+		if !ok {
+			return redischeck.Answer{Err: errReply}
+		}
+		a.Texts = append(a.Texts, text)
+	}
+	return a
+}
+
+// The kinds of answers of grace.lua.
 const (
 	graceRuns = iota
 	graceIsToCome

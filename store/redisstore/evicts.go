@@ -21,7 +21,9 @@ func (st *Store) warnIfEvicted() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), evictsWithin)
 	defer cancel()
-	answer := st.ask(ctx, []string{string(appendEpoch(nil, st.settings.prefix, 0))}, []string{redischeck.InfoMemory})[0]
+	var c call
+	c.ask(string(appendEpoch(nil, st.settings.prefix, 0)), []string{redischeck.InfoMemory}) // of any bucket: it only says where to go
+	answer := st.readAnswer(st.runOne(ctx, &c))
 	if len(answer.Texts) != 3 {
 		return
 	}

@@ -14,8 +14,8 @@ import (
 
 var _ store.CheckedStore = (*Store)(nil)
 
-// Check examines the servers as redisstore's does, without the failover grace, which this store has not. It needs the
-// rights +info and, in a Cluster, +cluster|info.
+// Check examines the servers as redisstore's does, without the failover grace, which this store has not. Besides the
+// rights in the package comment it can use +info and, in a Cluster, +cluster|info.
 func (st *Store) Check(ctx context.Context, report func(store.Finding)) {
 	st.check(ctx, redischeck.Apart, report)
 }
@@ -26,7 +26,7 @@ const spread = 256
 // check is Check with another time between the looks at the clocks.
 func (st *Store) check(ctx context.Context, apart time.Duration, report func(store.Finding)) {
 	if st.conn == nil {
-		report(store.Finding{Check: "server", Verdict: store.VerdictFail, Fact: errZero.Error()})
+		report(store.Finding{Check: "server", Verdict: store.VerdictFail, Fact: errZero.Error() + ".", Fix: "Make the store by Open, OpenURL or New."})
 		return
 	}
 	d := redischeck.Deployment{
