@@ -157,7 +157,7 @@ func TestPersistence(t *testing.T) {
 	})
 }
 
-// What the log warns of is what the finding fails with.
+// The log warns of the same servers as a failed finding.
 func TestEvictionPolicy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer change

@@ -12,7 +12,7 @@ import (
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
-// What a store says of its servers comes through this driver, too.
+// This driver serves the checks of a store, too.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for _, variable := range variables {

@@ -79,7 +79,7 @@ func TestCheckWithoutAGrace(t *testing.T) {
 	wantFinding(t, found["persistence"], store.VerdictWarn, "forgets leases", "appendonly yes")
 }
 
-// Whoever gives a replica's address is told so, and where the primary is.
+// A user who gives a replica's address is told where the primary is.
 func TestCheckOfAReplica(t *testing.T) {
 	t.Parallel()
 	primary, replica := ownServer(t), ownServer(t)

@@ -3,8 +3,8 @@
 -- KEYS  the epoch six times (epoch.lua has it sixth)
 -- ARGV  the shortest grace (ms)
 --
--- Reply: what it is, and for how many ms nothing is granted. What it is: 0 the grace runs, or is over, 1 it
--- begins with the next request, 2 the server hides its history, 3 the epoch is not one.
+-- Reply: a number, and for how many ms nothing is granted. The number is 0 if the grace runs or is over, 1 if it
+-- begins with the next request, 2 if the server hides its history, and 3 if the epoch is not one.
 
 <% include epoch.lua %>
 
