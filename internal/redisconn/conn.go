@@ -115,6 +115,9 @@ func (c *Conn) Closed() bool { return c.closed.Load() }
 // Cluster reports whether the deployment is a Cluster and is used as one.
 func (c *Conn) Cluster() bool { return c.Commands.Mode() == rueidis.ClientModeCluster }
 
+// Sentinel reports whether the deployment is a Sentinel set and is used as one.
+func (c *Conn) Sentinel() bool { return c.Commands.Mode() == rueidis.ClientModeSentinel }
+
 // Failure returns the error of a request whose command was not answered properly. The error is
 // final unless store.Session lists it as one that may be repeated.
 func (c *Conn) Failure(err error) error {

@@ -87,6 +87,7 @@
 // next, then come acquire.lua, release.lua (its common case is release_fast.lua) and
 // renew.lua, and epoch.lua for what a server may have forgotten. fragments.go has the
 // formats that they share, and puts them in place. session.go and call.go send them, by
-// internal/redisconn; inbox.go and channel.go receive notifications. Package redisdriver is what
+// internal/redisconn; inbox.go and channel.go receive notifications. check.go says whether the servers are fit for
+// locks, by internal/redischeck. Package redisdriver is what
 // all of it needs of a client library, and rueidis.go has that of rueidis.
 package redisstore

@@ -6,6 +6,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/asynclock/asynclock-go/internal/redischeck"
 )
 
 // evictsWithin bounds the question of warnIfEvicted, which holds up the messages of an inbox.
@@ -20,12 +22,12 @@ func (st *Store) warnIfEvicted() {
 	ctx, cancel := context.WithTimeout(context.Background(), evictsWithin)
 	defer cancel()
 	var c call
-	c.script = evictsScript
-	c.buffer = appendEpoch(c.buffer, st.settings.prefix, 0) // of any bucket: it only says where to go
-	c.end()
-	c.keys++
-	result := st.runOne(ctx, &c)
-	if policy, ok := result.Text(); ok && policy != "" {
+	c.ask(string(appendEpoch(nil, st.settings.prefix, 0)), []string{redischeck.InfoMemory}) // of any bucket: it only says where to go
+	answer := st.readAnswer(st.runOne(ctx, &c))
+	if len(answer.Texts) != 3 {
+		return
+	}
+	if policy := redischeck.EvictionPolicy(answer.Texts[2]); policy != "" {
 		st.log.Add(slog.LevelWarn, "redisstore: the server deletes keys when its memory is full, and a lock that is deleted is free. "+
 			"Set maxmemory-policy to noeviction", slog.String("maxmemory-policy", policy))
 	}

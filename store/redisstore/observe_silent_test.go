@@ -42,6 +42,8 @@ func (w *wary) Cluster() bool { return false }
 
 func (w *wary) Eval(context.Context, redisdriver.Run) redisdriver.Result { return redisdriver.Result{} }
 
+func (w *wary) Failure(err error) error { return err }
+
 func (w *wary) Publish(_ context.Context, c redisdriver.Channel, payload string) (int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -31,7 +31,7 @@ var (
 	writeNoteScript     = newScript("note_write.lua")
 	readNoteScript      = newScript("note_read.lua")
 	announceScript      = newScript("announce.lua")
-	evictsScript        = newScript("evicts.lua")
+	graceScript         = newScript("grace.lua")
 )
 
 // newScript makes a script of a file. A file that can't be expanded is a mistake in it, and

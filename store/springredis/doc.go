@@ -96,5 +96,5 @@
 //
 // shared.lua says what is stored beside Java's keys; acquire.lua, renew.lua and
 // release.lua decide. waiting.go, inbox.go and message.go are how waiters learn of a
-// release.
+// release. check.go says whether the servers are fit for locks, by internal/redischeck.
 package springredis

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/redischeck"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
+)
+
+var _ store.CheckedStore = (*Store)(nil)
+
+// Check examines the servers that have locks: their version, replicas, eviction, memory, persistence and clock, and in a
+// Cluster its state. It also says whether the failover grace holds locks back at present. It takes two seconds, because
+// it looks at the clocks twice. Besides the rights in the package comment it can use +info|stats and
+// +info|persistence, and in a Cluster +cluster|info.
+func (st *Store) Check(ctx context.Context, report func(store.Finding)) {
+	st.check(ctx, redischeck.Apart, report)
+}
+
+// check is Check with another time between the looks at the clocks.
+func (st *Store) check(ctx context.Context, apart time.Duration, report func(store.Finding)) {
+	if st.conn == nil {
+		report(store.Finding{Check: "server", Verdict: store.VerdictFail, Fact: errZero.Error() + ".", Fix: "Make the store by Open, OpenURL or New."})
+		return
+	}
+	d := redischeck.Deployment{
+		Keys: make([]string, buckets), Cluster: st.conn.Cluster(), Guarded: st.settings.grace > 0,
+		Ask: st.ask, Own: st.checkGrace, Apart: apart,
+	}
+	if driver, ok := st.conn.Driver.(rueidisDriver); ok {
+		d.Sentinel = driver.conn.Sentinel()
+	}
+	for bucket := range d.Keys {
+		d.Keys[bucket] = string(appendEpoch(nil, st.settings.prefix, bucket)) // one of the bucket: it only says where to go
+	}
+	redischeck.Check(ctx, d, report)
+}
+
+// ask runs redischeck's script.
+func (st *Store) ask(ctx context.Context, keys, args []string) []redischeck.Answer {
+	calls := borrowCalls(len(keys))
+	defer returnCalls(calls)
+	for i, key := range keys {
+		(*calls)[i].ask(key, args)
+	}
+	answers := make([]redischeck.Answer, len(keys))
+	for i, result := range st.run(ctx, *calls) {
+		answers[i] = st.readAnswer(result)
+	}
+	return answers
+}
+
+// ask makes a call of redischeck's script.
+func (c *call) ask(key string, args []string) {
+	c.script = redischeck.Script
+	c.text(key)
+	c.keys++
+	for _, arg := range args {
+		c.text(arg)
+	}
+}
+
+func (st *Store) readAnswer(result redisdriver.Result) (a redischeck.Answer) {
+	items, err := result.List()
+	if err != nil {
+		return redischeck.Answer{Err: st.conn.Failure(err)}
+	}
+	for items.More() {
+		text, ok := items.Text()
+		if !ok {
+			return redischeck.Answer{Err: errReply}
+		}
+		a.Texts = append(a.Texts, text)
+	}
+	return a
+}
+
+// The kinds of answers of grace.lua.
+const (
+	graceRuns = iota
+	graceIsToCome
+	graceIsImpossible
+	graceIsBroken
+)
+
+// A graceCount is what the buckets say.
+type graceCount struct {
+	of      [graceIsBroken + 1]int // the buckets of each kind; of graceRuns those whose grace is not over
+	longest time.Duration
+	err     error // of a bucket that said nothing
+}
+
+// checkGrace is the check of what acquire.lua would say now of a free key of each bucket.
+func (st *Store) checkGrace(ctx context.Context) store.Finding {
+	found := store.Finding{Check: "grace"}
+	if st.settings.grace == 0 {
+		found.Verdict, found.Fact = store.VerdictNote, "The failover grace is off. A server that has forgotten a lease grants its key again at once."
+		found.Fix = "Leave out WithoutFailoverGrace, unless no server can forget (docs/production.md)."
+		return found
+	}
+	n := st.countGraces(ctx)
+	switch {
+	case n.of[graceIsBroken] > 0:
+		found.Verdict, found.Fact = store.VerdictFail, fmt.Sprintf("The record of the server's history is damaged in %d of %d buckets, where nothing is granted.", n.of[graceIsBroken], buckets)
+		found.Fix = fmt.Sprintf("DEL the Redis keys %s:{b..}:e that are not asynclock's.", st.settings.prefix)
+	case n.of[graceIsImpossible] > 0:
+		found.Verdict, found.Fact = store.VerdictWarn, "The server hides its replication id: there is no guard against two holders after a restart or a failover."
+		found.Fix = "ACL SETUSER <user> +info|replication +info|server"
+	case n.err != nil:
+		found.Verdict, found.Fact = store.VerdictNote, fmt.Sprintf("Whether anything is granted is unknown: %v.", n.err)
+	case n.of[graceRuns] > 0:
+		found.Verdict, found.Fact = store.VerdictWarn, fmt.Sprintf("Nothing is granted for %v yet in %d of %d buckets of keys: the server was started or promoted lately, and may have forgotten leases.",
+			n.longest.Round(100*time.Millisecond), n.of[graceRuns], buckets)
+		found.Fix = "Wait. On a developer's machine use WithoutFailoverGrace."
+	case n.of[graceIsToCome] > 0:
+		found.Verdict, found.Fact = store.VerdictNote, fmt.Sprintf("%d of %d buckets of keys were not used since the server was started or promoted. Their first request has to wait for %v.",
+			n.of[graceIsToCome], buckets, n.longest.Round(100*time.Millisecond))
+	default:
+		found.Fact = fmt.Sprintf("Keys are granted. After a restart or a failover nothing would be, for %v at least.", st.settings.grace)
+	}
+	return found
+}
+
+func (st *Store) countGraces(ctx context.Context) (n graceCount) {
+	calls := borrowCalls(buckets)
+	defer returnCalls(calls)
+	for bucket := range *calls {
+		c := &(*calls)[bucket]
+		c.script = graceScript
+		for range 6 {
+			c.buffer = appendEpoch(c.buffer, st.settings.prefix, bucket)
+			c.end()
+			c.keys++
+		}
+		c.millis(st.settings.grace)
+	}
+	for _, result := range st.run(ctx, *calls) {
+		kind, left, err := st.readGrace(result)
+		switch {
+		case err != nil:
+			n.err = cmp.Or(n.err, err)
+			continue
+		case kind != graceRuns || left > 0:
+			n.of[kind]++
+		}
+		n.longest = max(n.longest, left)
+	}
+	return n
+}
+
+func (st *Store) readGrace(result redisdriver.Result) (kind int64, left time.Duration, err error) {
+	items, err := result.List()
+	if err != nil {
+		return 0, 0, st.conn.Failure(err)
+	}
+	kind, ok := items.Integer()
+	ms, ok2 := items.Integer()
+	if !ok || !ok2 || kind < graceRuns || kind > graceIsBroken {
+		return 0, 0, errReply
+	}
+	return kind, time.Duration(ms) * time.Millisecond, nil
+}
