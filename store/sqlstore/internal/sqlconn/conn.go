@@ -24,6 +24,14 @@ type Config struct {
 	Fence    string // the table of the tokens that have guarded a transaction
 	Tables   Tables
 	Features store.Features
+	Clock    Clock
+}
+
+// A Clock says what a difference between the server's clock and this machine's means to a store.
+type Clock struct {
+	Bound  time.Duration // differences up to it mean nothing
+	Beyond store.Verdict // about larger ones
+	Means  string        // what follows from them
 }
 
 // Tables describe the tables of one store, in which it differs from other stores.

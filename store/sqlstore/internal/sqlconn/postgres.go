@@ -36,6 +36,9 @@ var postgres = dialect{
 
 	migrate: migratePostgres,
 
+	questions: postgresQuestions,
+	clock:     "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+
 	refuses: "SELECT CASE current_setting('transaction_read_only') WHEN 'on' THEN 'the server is read-only (transaction_read_only)' ELSE '' END",
 }
 

@@ -51,6 +51,7 @@ type Rights struct{ OnPostgres, OnMySQL string }
 func (s Suite) useAll(t *testing.T, d Database, prefix string) {
 	t.Helper()
 	st := s.open(t, d, prefix)
+	wantKnown(t, st)
 	c := s.Join(t, st)
 	h := c.Hold(Request("key", "a"))
 	c.Acquire(Request("key", "b"))
