@@ -69,14 +69,13 @@ func crowd(t *testing.T, s *sqltest.Server, d sqltest.Database, st *Store) {
 	if d.Kind == sqlconn.KindMySQL {
 		d.Run(t, "SET GLOBAL max_connections = 20")
 	}
-	ctx, cancel := context.WithCancel(t.Context()) // gives the connections back
-	defer cancel()
 	others := sqltest.OpenDB(t, s.Kind.Driver, s.URL("asynclock"))
-	defer others.Close()
 	for range 18 {
-		if _, err := others.Conn(ctx); err != nil {
+		other, err := others.Conn(t.Context())
+		if err != nil {
 			t.Fatal(err)
 		}
+		defer other.Close()
 	}
 	sqltest.Check(t, st).Want(t, "connections", store.VerdictWarn, " of the server's 20 connections", "SetMaxOpenConns")
 }
