@@ -29,7 +29,7 @@ var clock = sqlconn.Clock{Bound: time.Second, Beyond: store.VerdictNote, Means: 
 // checkSchema asks whether the tables and routines are still those of this release.
 func (st *Store) checkSchema(ctx context.Context) (store.Finding, error) {
 	if err := st.conn.Read(ctx); err != nil {
-		return store.Finding{Fix: "run Migrate of the newest release that is in use, and update the programs of others"}, err
+		return store.Finding{Fix: sqlconn.Remedy(err, "run Migrate of the newest release that is in use, and update the programs of others")}, err
 	}
 	return store.Finding{Fact: "the tables and routines " + st.settings.prefix + "* are of schema " + schema}, nil
 }

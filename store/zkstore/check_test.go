@@ -119,6 +119,7 @@ func TestJudgments(t *testing.T) {
 		"too long":        {judgeSession(asked, 20*time.Second), store.VerdictWarn, "as is the default of 15s", "longer TTL"},
 		"longer":          {judgeSession(&settings{sessionTimeout: 6 * time.Second, tickTime: time.Second}, 8*time.Second), store.VerdictNote, "6s were requested", "lower minSessionTimeout"},
 		"shorter":         {judgeSession(asked, 10*time.Second), store.VerdictNote, "15s were requested", "raise maxSessionTimeout"},
+		"a longer tick":   {judgeTick(time.Second, 2*time.Second), store.VerdictWarn, "outlive its session", "WithTickTime(2s)"},
 		"less than ticks": {judgeSession(asked, 4*time.Second), store.VerdictWarn, "less than 5 ticks of 1s", "raise maxSessionTimeout"},
 	} {
 		wantFinding(t, name, c.got, c.verdict, c.fact, c.fix)

@@ -32,19 +32,19 @@ func (s *settings) clock() sqlconn.Clock {
 
 // checkSchema looks at the table once more, because others may have changed it or written to it since [New].
 func (st *Store) checkSchema(ctx context.Context) (store.Finding, error) {
-	fix := store.Finding{Fix: "let programs of one range of Spring Integration's releases use the table, and run Migrate"}
 	t, err := st.look(ctx)
-	if err != nil {
-		return fix, err
+	if err == nil {
+		_, err = st.fit(t)
 	}
-	if _, err = st.fit(t); err == nil {
+	if err == nil {
 		err = st.checkRows(ctx, t)
 	}
 	if err == nil {
 		err = st.conn.Read(ctx)
 	}
 	if err != nil {
-		return fix, err
+		fix := "let programs of one range of Spring Integration's releases use the table, and run Migrate"
+		return store.Finding{Fix: sqlconn.Remedy(err, fix)}, err
 	}
 	s := st.settings
 	found := store.Finding{Fact: fmt.Sprintf("%s is a table of %v, used in region %q", t.name, s.version, s.region)}

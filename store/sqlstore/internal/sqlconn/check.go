@@ -76,6 +76,18 @@ func remedy(err error, statement string) string {
 	return ""
 }
 
+// Remedy says what to do about an error of a routine, if that is known: migrate is about a [SchemaError].
+func Remedy(err error, migrate string) string {
+	var schema *SchemaError
+	switch {
+	case errors.As(err, &schema):
+		return migrate
+	case errors.Is(err, store.ErrDenied):
+		return "grant the store's user the rights that docs/stores/sql.md lists"
+	}
+	return ""
+}
+
 // row appends the values of a statement's first row.
 func (c *Conn) row(ctx context.Context, values []string, statement string) ([]string, error) {
 	rows, err := c.db.QueryContext(ctx, statement)
