@@ -5,10 +5,8 @@ package sqlconn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -110,42 +108,6 @@ func (c *Conn) row(ctx context.Context, values []string, statement string) ([]st
 		return nil, c.Failure(err)
 	}
 	return append(values, row...), nil
-}
-
-// clock compares the server's clock with this machine's.
-func (c *Conn) clock() Probe {
-	return Probe{"clock", func(ctx context.Context) (store.Finding, error) {
-		sent := time.Now()
-		micros, err := Value[int64](ctx, c, c.dialect.clock)
-		if err != nil {
-			return store.Finding{Fix: remedy(err, c.dialect.clock)}, err
-		}
-		return c.judgeClock(Ahead(time.UnixMicro(micros), sent, time.Now())), nil
-	}}
-}
-
-func (c *Conn) judgeClock(ahead time.Duration) store.Finding {
-	if ahead.Abs() <= c.Clock.Bound {
-		return store.Finding{Fact: fmt.Sprintf("the clocks of the server and of this machine differ by at most %v", c.Clock.Bound)}
-	}
-	direction := "ahead of"
-	if ahead < 0 {
-		direction = "behind"
-	}
-	return store.Finding{
-		Verdict: c.Clock.Beyond,
-		Fact:    fmt.Sprintf("the server's clock is %v %s this machine's; %s", ahead.Abs().Round(time.Millisecond), direction, c.Clock.Means),
-		Fix:     "synchronize the clocks of the server and of all clients, as by NTP",
-	}
-}
-
-// Ahead returns by how much a server's clock is ahead of this machine's at least. The server's clock stood at server at
-// some moment between the sending of a request and the receipt of its answer.
-func Ahead(server, sent, received time.Time) time.Duration {
-	if ahead := server.Sub(received.Round(0)); ahead > 0 { // Round: by the wall clock
-		return ahead
-	}
-	return min(server.Sub(sent.Round(0)), 0)
 }
 
 // Read reads what there is of a key, to see whether tables and routines are there, and for this release.

@@ -27,13 +27,6 @@ type Config struct {
 	Clock    Clock
 }
 
-// A Clock says what a difference between the server's clock and this machine's means to a store.
-type Clock struct {
-	Bound  time.Duration // differences up to it mean nothing
-	Beyond store.Verdict // about larger ones
-	Means  string        // what follows from them
-}
-
 // Tables describe the tables of one store, in which it differs from other stores.
 type Tables interface {
 	// Item begins an item about a key.
