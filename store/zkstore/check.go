@@ -186,9 +186,12 @@ const ticksPerSession = 5
 func judgeSession(s *settings, timeout time.Duration) store.Finding {
 	requested := s.sessionTimeout
 	found := store.Finding{Verdict: store.VerdictNote, Fact: fmt.Sprintf("the session timeout is %v", timeout)}
+	if timeout != requested {
+		found.Fact += fmt.Sprintf(", and %v were requested", requested)
+	}
 	switch {
 	case timeout > store.DefaultTTL:
-		found.Fact += fmt.Sprintf(", %v were requested: the keys of a client that is killed stay taken for so long", requested)
+		found.Fact += ": the keys of a client that is killed stay taken for so long"
 		found.Fix = "request a shorter one (WithSessionTimeout); the servers allow 2 ticks at least, or their minSessionTimeout"
 		if !s.shortTTLs {
 			found.Verdict = store.VerdictWarn
@@ -200,10 +203,10 @@ func judgeSession(s *settings, timeout time.Duration) store.Finding {
 		found.Fact += fmt.Sprintf(", less than %d ticks of %v: a short pause ends all leases", ticksPerSession, s.tickTime)
 		found.Fix = "request a longer one (WithSessionTimeout), raise maxSessionTimeout, or lower tickTime"
 	case timeout < requested:
-		found.Fact += fmt.Sprintf(", %v were requested: leases of a client that is cut off end sooner", requested)
+		found.Fact += ": leases of a client that is cut off end sooner"
 		found.Fix = "raise maxSessionTimeout in zoo.cfg"
 	case timeout > requested:
-		found.Fact += fmt.Sprintf(", %v were requested: the keys of a client that is killed stay taken for longer", requested)
+		found.Fact += ": the keys of a client that is killed stay taken for longer"
 		found.Fix = "lower minSessionTimeout or tickTime in zoo.cfg"
 	default:
 		found.Verdict = store.VerdictOK

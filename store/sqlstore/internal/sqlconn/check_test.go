@@ -46,7 +46,7 @@ func (denying) QueryContext(context.Context, string, []driver.NamedValue) (drive
 	return nil, &pgconn.PgError{Code: "42501", Message: "permission denied for view pg_stat_database"}
 }
 
-// What the user may not ask is a note, and says what the right is for.
+// A question that the user may not ask leaves a note, which says what takes the right.
 func TestCheckWithoutRights(t *testing.T) {
 	c := &Conn{db: sql.OpenDB(denying{}), dialect: &postgres}
 	defer c.db.Close()
