@@ -57,5 +57,6 @@
 //
 // All decisions are made in the routines: schema/postgres.sql has them with their reasons,
 // and schema/mysql.sql says the same for MySQL. Package store/sqlstore/internal/sqlconn calls them, and
-// session.go says for what. inbox.go is how waiters are notified that a key is theirs.
+// session.go says for what. inbox.go is how waiters are notified that a key is theirs. check.go, here and there, examines
+// the server.
 package sqlstore

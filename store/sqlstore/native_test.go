@@ -163,9 +163,12 @@ func TestMissingTablesAreSaid(t *testing.T) {
 		st := newTables(t, d)
 		c := join(t, st)
 		d.Run(t, "DROP TABLE "+st.settings.prefix+"lock"+map[string]string{"postgres": " CASCADE"}[d.Kind])
-		got := c.Session.Acquire(t.Context(), []store.AcquireRequest{sqltest.Request("key", "a")})[0]
-		if !errors.As(got.Err, &schema) {
-			t.Errorf("Acquire without tables: got %+v, want a SchemaError", got)
+		for _, idle := range []int{2, 0} { // then by a new connection, which has to read the routine, too
+			d.DB.SetMaxIdleConns(idle)
+			got := c.Session.Acquire(t.Context(), []store.AcquireRequest{sqltest.Request("key", "a")})[0]
+			if !errors.As(got.Err, &schema) {
+				t.Errorf("Acquire without tables, %d connections being open: got %+v, want a SchemaError", idle, got)
+			}
 		}
 	})
 }

@@ -51,7 +51,7 @@ func newSettings(opts []Option) (settings, error) {
 
 // config says what the tables and routines are called.
 func (s *settings) config() sqlconn.Config {
-	return sqlconn.Config{Package: "sqlstore", Prefix: s.prefix, Routines: s.prefix, Fence: s.prefix + "fence", Tables: tables{}, Features: features}
+	return sqlconn.Config{Package: "sqlstore", Prefix: s.prefix, Routines: s.prefix, Fence: s.prefix + "fence", Tables: tables{}, Features: features, Clock: clock}
 }
 
 // WithPrefix sets what the names of tables and routines begin with: letters of

@@ -66,5 +66,5 @@
 // locknode.go has what an owner has in a lock, from its node to its end. acquire.go, renew.go and
 // release.go have the requests about it, ends.go has why a holding has ended, and force.go how it is
 // taken. nodename.go and view.go read a lock's nodes as Curator does. rest.go lets a writer go on as a
-// reader. health.go and conn.go keep the session.
+// reader. health.go and conn.go keep the session. check.go examines the servers.
 package zkstore

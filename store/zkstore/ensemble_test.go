@@ -5,6 +5,7 @@ package zkstore
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -94,6 +95,16 @@ func TestEnsemble(t *testing.T) {
 	t.Run("of which a server is killed", func(t *testing.T) {
 		t.Parallel()
 		e := zktest.StartEnsemble(t)
+		t.Run("its size is known", func(t *testing.T) {
+			zktest.Roles(t, e)
+			got := check(t, openOn(t, e.Addrs(), newRoot()))
+			if f := got["server"]; f.Verdict != store.VerdictOK || !strings.HasSuffix(f.Fact, "er") {
+				t.Errorf("server: got %+v, want a leader or a follower", f)
+			}
+			wantFinding(t, "ensemble", got["ensemble"], store.VerdictOK, "3 servers vote", "")
+			got = check(t, openOn(t, e.Addrs()[:1], newRoot()))
+			wantFinding(t, "ensemble by one address", got["ensemble"], store.VerdictNote, "1 of the 3", "all of them")
+		})
 		t.Run("the client's server is killed", func(t *testing.T) {
 			survives(t, e, func(connected string) *servers.ZooKeeper {
 				for _, s := range e.Servers {

@@ -32,6 +32,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("the lease after a reconnection: got %v, want it valid", lease.Err())
 	}
 	unlock(t, lease)
+	wantFinding(t, "server by TLS", check(t, st)["server"], store.VerdictOK, "is ZooKeeper 3.", "")
 
 	if testing.Short() {
 		return // the rest waits for Open's patience

@@ -49,5 +49,5 @@
 //
 // All decisions are made in the routines: schema/postgres.sql has them with their reasons,
 // and schema/mysql.sql says the same for MySQL. Package store/sqlstore/internal/sqlconn calls them, and
-// session.go says for what. table.go is how Java's table is looked at first.
+// session.go says for what. table.go is how Java's table is looked at first, and check.go how it is examined later.
 package springsql

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
+	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn"
 )
 
 // A skewWatch compares this machine's clock with the server's. Java compares the times in its
@@ -26,13 +27,7 @@ func (w *skewWatch) observe(server, sent, received time.Time) {
 	if w.bound == 0 {
 		return
 	}
-	// The least difference, whenever that moment was.
-	var skew time.Duration
-	if ahead := server.Sub(received.Round(0)); ahead > 0 { // Round: by the wall clock
-		skew = ahead
-	} else if behind := sent.Round(0).Sub(server); behind > 0 {
-		skew = -behind
-	}
+	skew := sqlconn.Ahead(server, sent, received)
 	far := skew.Abs() > w.bound
 	if w.far.Swap(far) != far && far {
 		w.log.Add(slog.LevelWarn, "springsql: this machine's clock and the database server's differ; locks may be taken before their time",

@@ -87,9 +87,6 @@ func (st *Store) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(t.columns) == 0 {
-		return &SchemaError{Table: t.name, Why: "there is none; run Migrate"}
-	}
 	if err := st.adopt(t); err != nil {
 		return err
 	}
@@ -144,9 +141,20 @@ func (st *Store) checkRegion(ctx context.Context, t table) error {
 
 // adopt takes the table's releases for the store's, or says why it can't.
 func (st *Store) adopt(t table) error {
+	v, err := st.fit(t)
+	if err == nil {
+		st.settings.version = v
+	}
+	return err
+}
+
+// fit returns the table's releases, or why the store can't use it.
+func (st *Store) fit(t table) (SpringVersion, error) {
 	v, why := t.version()
 	s := st.settings
 	switch {
+	case len(t.columns) == 0:
+		why = "there is none; run Migrate"
 	case why != "":
 	case s.version != 0 && s.version != v:
 		why = fmt.Sprintf("it is a table of %v, and %v was asked for: each steals live locks of the other", v, s.version)
@@ -154,10 +162,9 @@ func (st *Store) adopt(t table) error {
 		why = t.unfit(v, len([]rune(s.region)))
 	}
 	if why != "" {
-		return &SchemaError{Table: t.name, Why: why}
+		return 0, &SchemaError{Table: t.name, Why: why}
 	}
-	s.version = v
-	return nil
+	return v, nil
 }
 
 // version is which releases the table is for, or why it is for none.

@@ -73,5 +73,7 @@ func (s *settings) base() time.Duration {
 // config says what the tables and routines are called.
 func (t *tables) config() sqlconn.Config {
 	lock := t.prefix + "LOCK_"
-	return sqlconn.Config{Package: "springsql", Prefix: t.prefix, Routines: lock, Fence: lock + "FENCE", Tables: t, Features: features}
+	return sqlconn.Config{
+		Package: "springsql", Prefix: t.prefix, Routines: lock, Fence: lock + "FENCE", Tables: t, Features: features, Clock: t.clock(),
+	}
 }

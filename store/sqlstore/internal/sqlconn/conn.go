@@ -24,6 +24,7 @@ type Config struct {
 	Fence    string // the table of the tokens that have guarded a transaction
 	Tables   Tables
 	Features store.Features
+	Clock    Clock
 }
 
 // Tables describe the tables of one store, in which it differs from other stores.

@@ -53,6 +53,9 @@ type dialect struct {
 	// refuses asks why the server would refuse to write locks. An empty answer means that it
 	// would not refuse.
 	refuses string
+
+	questions []question // for Check
+	clock     string     // asks for the server's clock, in µs since 1970
 }
 
 // A routineCall runs a routine by one statement, in a transaction of its own.

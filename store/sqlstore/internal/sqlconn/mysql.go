@@ -39,6 +39,9 @@ var mySQL = dialect{
 
 	migrate: migrateMySQL,
 
+	questions: mySQLQuestions,
+	clock:     "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
+
 	// A routine runs with the rights of who made it, and might write to a replica that is read-only to all others.
 	refuses: `SELECT CASE
 		WHEN @@read_only NOT IN ('0', 'OFF') THEN 'the server is read-only (read_only)'

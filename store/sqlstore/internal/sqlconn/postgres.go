@@ -26,7 +26,7 @@ var postgres = dialect{
 	again:   func(err error, _ string) bool { return postgresRetries[postgresState(err)] },
 	missing: func(err error) bool {
 		state := postgresState(err)
-		return state == "42P01" || state == "42883" || state == "3F000"
+		return state == "42P01" || state == "42883" || state == "3F000" || state == "42704" // the last is the type of a table's rows
 	},
 	duplicate: func(err error) bool { return postgresState(err) == "23505" },
 	runs:      "SELECT ",
@@ -35,6 +35,9 @@ var postgres = dialect{
 	fence: &sqlfence.Postgres,
 
 	migrate: migratePostgres,
+
+	questions: postgresQuestions,
+	clock:     "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 
 	refuses: "SELECT CASE current_setting('transaction_read_only') WHEN 'on' THEN 'the server is read-only (transaction_read_only)' ELSE '' END",
 }

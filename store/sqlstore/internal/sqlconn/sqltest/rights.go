@@ -51,6 +51,7 @@ type Rights struct{ OnPostgres, OnMySQL string }
 func (s Suite) useAll(t *testing.T, d Database, prefix string) {
 	t.Helper()
 	st := s.open(t, d, prefix)
+	wantKnown(t, st)
 	c := s.Join(t, st)
 	h := c.Hold(Request("key", "a"))
 	c.Acquire(Request("key", "b"))
@@ -190,6 +191,12 @@ func (s Suite) onSchema(t *testing.T, schema string) {
 		d.Run(t, grant)
 	}
 	s.useAll(t, theirs, prefix)
+	st := s.open(t, theirs, prefix)
+	d.Run(t, "REVOKE SELECT ON pg_stat_database FROM PUBLIC")
+	d.Run(t, "REVOKE SELECT ON "+prefix+s.KeyTables[0]+" FROM "+user)
+	found := Check(t, st.(store.CheckedStore))
+	found.Want(t, "connections", store.VerdictNote, "not known", "pg_stat_database")
+	found.Want(t, "schema", store.VerdictNote, "not known", "docs/stores/sql.md")
 }
 
 // onDatabase tests rights on MySQL.
