@@ -37,7 +37,8 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	kit.InParallel(16)
-	goleak.VerifyTestMain(m, redistest.Leftover()...)
+	teatest := goleak.IgnoreAnyFunction("github.com/charmbracelet/x/exp/teatest/v2.NewTestModel.func2") // it waits for a signal
+	goleak.VerifyTestMain(m, append(redistest.Leftover(), teatest)...)
 }
 
 // patience is how long a test waits for something that takes no time.

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+const topHelp = `top shows the keys that are held or waited for, live: who has each, in which mode
+and for how long, how many wait for it, and how many grants were seen in a
+second.
+
+It lists the keys once a second at most, and pauses for eight times as long as
+that takes. So it sees no holder that comes and goes meanwhile. HELD FOR counts
+from when top saw the holder first. A + behind it says that the holder was there
+before.
+
+Keys of the terminal:
+  up, down, PgUp, PgDn, Home, End    choose a key
+  enter      show who waits for it and who shares it; again: back
+  /          show only keys that contain a text; esc: all
+  s, r       sort by the next column; the other way round
+  u          take the key from its holder, when its name has been typed.
+             'asynclock unlock --help' says what that means
+  q, Ctrl-C  end
+`
+
+func (a *app) topCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "top [PREFIX]",
+		Short: "Show the keys that are held, live",
+		Long:  topHelp,
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !a.onTerminal() {
+				return &exitError{exitUsage, errors.New("top needs a terminal; 'asynclock watch' prints lines")}
+			}
+			locks, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer locks.close()
+			prefix := ""
+			if len(args) == 1 {
+				prefix = args[0]
+			}
+			program := tea.NewProgram(newTop(cmd.Context(), locks.Client, prefix),
+				tea.WithContext(cmd.Context()), tea.WithInput(a.stdin), tea.WithOutput(a.stdout))
+			_, err = program.Run()
+			return err
+		},
+	}
+}
+
+const (
+	topPace  = time.Second      // at least this is between two lists
+	topPause = 8                // times as long as a list took is between it and the next
+	topLimit = 10 * time.Second // for an answer
+)
+
+// topLocks are the calls of a client that top needs.
+type topLocks interface {
+	List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error]
+	Inspect(ctx context.Context, key string) (asynclock.Info, error)
+	ForceUnlock(ctx context.Context, key string, token int64) (bool, error)
+}
+
+// A top is the model of the table: what is shown, and what the user is about to do. It changes in Update alone, which
+// one goroutine calls.
+type top struct {
+	ctx     context.Context
+	locks   topLocks
+	sampler sampler
+	now     func() time.Time
+	pace    func(busy time.Duration) time.Duration
+
+	board  board
+	shown  []*boardRow // in the order of the table
+	failed error       // of the last list
+	note   string      // what has happened to what the user did last
+
+	width, height int
+	chosen        string // key
+	first         int    // index of the row at the top
+	sortBy        column
+	reverse       bool
+	mode          topMode
+	typed         string // in the modes that type
+	filter        string
+	detail        *asynclock.Info // of chosen, in modeDetail
+	target        asynclock.Info  // of modeForce
+}
+
+type topMode int
+
+const (
+	modeTable  topMode = iota
+	modeFilter         // the user types a filter
+	modeDetail         // one key is shown
+	modeForce          // the user types a key to take it from its holder
+)
+
+func newTop(ctx context.Context, locks topLocks, prefix string) *top {
+	return &top{
+		ctx: ctx, locks: locks, sampler: sampler{list: locks.List, prefix: prefix}, now: time.Now,
+		pace: func(busy time.Duration) time.Duration { return max(topPace, topPause*busy) },
+	}
+}
+
+// The messages that come back from requests.
+type (
+	topSampled struct {
+		sample sample
+		err    error
+		busy   time.Duration
+	}
+	topLook      struct{} // it is time for the next list
+	topInspected struct {
+		info asynclock.Info
+		err  error
+	}
+	topForced struct {
+		key      string
+		unlocked bool
+		err      error
+	}
+)
+
+// Init begins with a list.
+func (m *top) Init() tea.Cmd { return m.look }
+
+// look takes a sample. It is called by a goroutine of the program, once at a time.
+func (m *top) look() tea.Msg {
+	ctx, cancel := context.WithTimeout(m.ctx, topLimit)
+	defer cancel()
+	begin := m.now()
+	s, _, err := m.sampler.next(ctx)
+	return topSampled{s, err, m.now().Sub(begin)}
+}
+
+// inspect asks for the chosen key.
+func (m *top) inspect() tea.Cmd {
+	key := m.chosen
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(m.ctx, topLimit)
+		defer cancel()
+		info, err := m.locks.Inspect(ctx, key)
+		return topInspected{info, err}
+	}
+}
+
+// force takes the key from the holder that was shown, and from no other.
+func (m *top) force() tea.Cmd {
+	target := m.target
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(m.ctx, topLimit)
+		defer cancel()
+		unlocked, err := m.locks.ForceUnlock(ctx, target.Key, target.Token)
+		return topForced{target.Key, unlocked, err}
+	}
+}
+
+// Update changes the model by a message.
+func (m *top) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.KeyPressMsg:
+		return m, m.press(msg)
+	case topLook:
+		return m, m.look
+	case topSampled:
+		return m, m.sampled(msg)
+	case topInspected:
+		m.inspected(msg)
+	case topForced:
+		m.forced(msg)
+	}
+	return m, nil
+}
+
+func (m *top) sampled(msg topSampled) tea.Cmd {
+	m.failed = msg.err
+	if msg.err == nil {
+		m.board.update(m.now(), msg.sample)
+		m.arrange()
+	}
+	again := tea.Tick(m.pace(msg.busy), func(time.Time) tea.Msg { return topLook{} })
+	if m.mode == modeDetail {
+		return tea.Batch(again, m.inspect())
+	}
+	return again
+}
+
+func (m *top) inspected(msg topInspected) {
+	if m.mode != modeDetail || msg.info.Key != m.chosen && msg.err == nil {
+		return // the user has gone on
+	}
+	if m.failed = msg.err; msg.err == nil {
+		m.detail = &msg.info
+	}
+}
+
+func (m *top) forced(msg topForced) {
+	switch {
+	case msg.err != nil:
+		m.note = message(msg.err) + "; nothing was taken"
+	case msg.unlocked:
+		m.note = printable(msg.key) + " was taken from its holder"
+	default:
+		m.note = printable(msg.key) + ": nobody held it"
+	}
+}

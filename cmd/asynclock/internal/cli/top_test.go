@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/exp/teatest/v2"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// listed are locks as a test says.
+type listed struct {
+	infos  []asynclock.Info
+	err    error
+	forced []string
+}
+
+func (l *listed) List(context.Context, string) iter.Seq2[asynclock.Info, error] {
+	return func(yield func(asynclock.Info, error) bool) {
+		for _, info := range l.infos {
+			if !yield(info, nil) {
+				return
+			}
+		}
+		if l.err != nil {
+			yield(asynclock.Info{}, l.err)
+		}
+	}
+}
+
+func (l *listed) Inspect(_ context.Context, key string) (asynclock.Info, error) {
+	for _, info := range l.infos {
+		if info.Key == key {
+			info.Queue = []asynclock.WaiterInfo{{Holder: "the next one", Age: time.Second}}
+			return info, nil
+		}
+	}
+	return asynclock.Info{Key: key}, nil
+}
+
+func (l *listed) ForceUnlock(_ context.Context, key string, token int64) (bool, error) {
+	l.forced = append(l.forced, fmt.Sprint(key, " ", token))
+	return l.err == nil, l.err
+}
+
+func taken(key, holder string, token int64, waiters int) asynclock.Info {
+	return asynclock.Info{Key: key, Held: true, Holder: holder, Token: token, Remaining: 20 * time.Second, Waiters: waiters}
+}
+
+// A user is one in front of top, in virtual time.
+type user struct {
+	t     *testing.T
+	locks *listed
+	top   *top
+}
+
+func sitDown(t *testing.T, locks *listed) *user {
+	t.Helper()
+	u := &user{t, locks, newTop(t.Context(), locks, "")}
+	u.top.Update(tea.WindowSizeMsg{Width: 90, Height: 8})
+	u.look()
+	return u
+}
+
+// look lets top take its next sample.
+func (u *user) look() { u.top.Update(u.top.look()) }
+
+// press presses keys, and waits for what they cause.
+func (u *user) press(keys ...string) {
+	u.t.Helper()
+	special := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "down": tea.KeyDown, "up": tea.KeyUp, "end": tea.KeyEnd, "home": tea.KeyHome, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "backspace": tea.KeyBackspace}
+	for _, name := range keys {
+		key := tea.KeyPressMsg{Code: special[name]}
+		if key.Code == 0 {
+			key = tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
+		}
+		if _, cmd := u.top.Update(key); cmd != nil {
+			u.top.Update(cmd())
+		}
+	}
+}
+
+// sees checks that the screen has each text, in this order, and returns it.
+func (u *user) sees(texts ...string) {
+	u.t.Helper()
+	screen := u.top.View().Content
+	rest := screen
+	for _, text := range texts {
+		_, after, found := strings.Cut(rest, text)
+		if !found {
+			u.t.Fatalf("got %q, want %q in this order", screen, texts)
+		}
+		rest = after
+	}
+}
+
+func TestTopTable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := sitDown(t, &listed{infos: []asynclock.Info{
+			taken("b", "bea", 2, 7), taken("a", "al", 1, 0),
+			{Key: "c\x1b", Held: true, Holder: "2 readers", Mode: asynclock.Shared, Remaining: -1},
+			{Key: "d", Waiters: 1},
+		}})
+		u.sees("3 keys held, 8 waiting", "*KEY", "\n\x1b[7ma  ", "exclusive", "al", "0s+", "20.0s", " 0 ", "0.0", "\nb", `"c\x1b"`, "shared", "2 readers", "none", "\nd", "-", "-", " 1 ")
+		time.Sleep(2 * time.Second)
+		u.locks.infos[0].Token = 3
+		u.look()
+		u.sees("\x1b[7ma  ", "2s+", "0.0", "\nb", "0s ", "0.5") // one grant in two seconds
+		u.press("s", "s", "s", "s", "s")
+		u.sees("*WAITING", "\nb", "\nd")
+		u.press("r")
+		u.sees("*WAITING", "\nb") // the chosen one is first, in inverse
+		u.press("/", "b", "e", "backspace", "enter")
+		u.sees(`1 keys with "b"`, "\x1b[7mb")
+		u.press("esc", "s", "s", "r")
+		u.sees("*KEY", "\x1b[7mb") // a is not chosen, b was
+		u.locks.err = errors.New("no answer")
+		u.look()
+		u.sees("3 keys held", "the list is old: no answer")
+		time.Sleep(rateWindow)
+		u.locks.infos, u.locks.err = u.locks.infos[1:2], nil
+		u.look()
+		u.sees("1 keys held, 0 waiting", "\x1b[7ma", "enter show")
+	})
+}
+
+func TestTopScrolls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		locks := &listed{}
+		for i := range 12 {
+			locks.infos = append(locks.infos, taken(fmt.Sprintf("key%02d", i), "h", int64(i+1), 0))
+		}
+		u := sitDown(t, locks)
+		for _, step := range []struct{ press, first, chosen string }{
+			{"down", "key00", "key01"}, {"pgdown", "key02", "key06"}, {"pgdown", "key07", "key11"}, {"down", "key07", "key11"},
+			{"up", "key07", "key10"}, {"pgup", "key05", "key05"}, {"home", "key00", "key00"}, {"up", "key00", "key00"}, {"end", "key07", "key11"},
+		} {
+			u.press(step.press)
+			if u.top.shown[u.top.first].Key != step.first || u.top.chosen != step.chosen {
+				t.Errorf("after %s: got %s on top and %s chosen, want %+v", step.press, u.top.shown[u.top.first].Key, u.top.chosen, step)
+			}
+		}
+		u.sees("key07", "\x1b[7mkey11")
+		locks.infos = locks.infos[:3] // the chosen key is gone
+		u.look()
+		u.sees("key00", "\x1b[7mkey02")
+		for width := range 30 { // no size is too small
+			u.top.Update(tea.WindowSizeMsg{Width: width, Height: width % 5})
+			u.press("down", "up")
+			u.sees()
+		}
+	})
+}
+
+func TestTopShowsAKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := sitDown(t, &listed{infos: []asynclock.Info{taken("a", "al", 1, 1), taken("b", "bea", 2, 0)}})
+		u.press("enter")
+		u.sees("key", "a", "holder", "al", "token", "1", "1.", "the next one, for 1.0s", "enter back")
+		u.locks.infos = u.locks.infos[1:] // it is shown on, as free
+		u.look()
+		u.press("enter", "enter")
+		u.sees("key", "b", "holder", "bea")
+		u.press("esc")
+		u.sees("*KEY", "\x1b[7mb")
+	})
+}
+
+// Only the typed key is taken from its holder, and only from the one that was shown.
+func TestTopForces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := sitDown(t, &listed{infos: []asynclock.Info{taken("ab", "al", 17, 1), {Key: "free", Waiters: 1}}})
+		forced := func(want string) {
+			t.Helper()
+			if got := strings.Join(u.locks.forced, ", "); got != want {
+				t.Errorf("forced %q, want %q", got, want)
+			}
+		}
+		u.press("u")
+		u.sees("Take ab from al (token 17)?", "type the key, or esc: ")
+		u.press("a", "enter")
+		u.sees("that is another key; nothing was taken")
+		u.press("u", "a", "b", "esc", "enter", "esc")
+		forced("")
+		u.press("u", "a", "b")
+		u.locks.infos[0].Token = 18 // it passes on meanwhile
+		u.look()
+		u.press("enter")
+		forced("ab 17")
+		u.sees("ab was taken from its holder")
+		u.locks.err = errors.New("held by another")
+		u.press("u", "a", "b", "enter")
+		u.sees("held by another; nothing was taken")
+		u.press("down", "u")
+		u.sees("nobody holds it")
+		forced("ab 17, ab 18")
+	})
+}
+
+// The next list comes a second after the last one, or later if that took long.
+func TestTopPace(t *testing.T) {
+	t.Parallel()
+	pace := newTop(t.Context(), &listed{}, "").pace
+	for busy, want := range map[time.Duration]time.Duration{0: time.Second, 100 * time.Millisecond: time.Second, 500 * time.Millisecond: 4 * time.Second} {
+		if got := pace(busy); got != want {
+			t.Errorf("after %v: got %v, want %v", busy, got, want)
+		}
+	}
+}
+
+// In a terminal: it draws, looks again by itself, and ends with the user.
+func TestTopInATerminal(t *testing.T) {
+	t.Parallel()
+	m := newTop(t.Context(), &listed{infos: []asynclock.Info{taken("order:42", "al", 1, 1)}}, "")
+	m.pace = func(time.Duration) time.Duration { return time.Millisecond }
+	terminal := teatest.NewTestModel(t, m, teatest.WithInitialTermSize(80, 10))
+	teatest.WaitFor(t, terminal.Output(), func(screen []byte) bool { return bytes.Contains(screen, []byte("order:42")) },
+		teatest.WithDuration(time.Minute))
+	terminal.Type("q")
+	terminal.WaitFinished(t, teatest.WithFinalTimeout(time.Minute))
+}
