@@ -76,7 +76,7 @@ type topLocks interface {
 // A top is the model of the table: what is shown, and what the user is about to do. It changes in Update alone, which
 // one goroutine calls.
 type top struct {
-	ctx     context.Context
+	request func() (context.Context, context.CancelFunc) // for one request
 	locks   topLocks
 	sampler sampler
 	now     func() time.Time
@@ -110,7 +110,8 @@ const (
 
 func newTop(ctx context.Context, locks topLocks, prefix string) *top {
 	return &top{
-		ctx: ctx, locks: locks, sampler: sampler{list: locks.List, prefix: prefix}, now: time.Now,
+		request: func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, topLimit) },
+		locks:   locks, sampler: sampler{list: locks.List, prefix: prefix}, now: time.Now,
 		pace: func(busy time.Duration) time.Duration { return max(topPace, topPause*busy) },
 	}
 }
@@ -139,7 +140,7 @@ func (m *top) Init() tea.Cmd { return m.look }
 
 // look takes a sample. It is called by a goroutine of the program, once at a time.
 func (m *top) look() tea.Msg {
-	ctx, cancel := context.WithTimeout(m.ctx, topLimit)
+	ctx, cancel := m.request()
 	defer cancel()
 	begin := m.now()
 	s, _, err := m.sampler.next(ctx)
@@ -150,7 +151,7 @@ func (m *top) look() tea.Msg {
 func (m *top) inspect() tea.Cmd {
 	key := m.chosen
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(m.ctx, topLimit)
+		ctx, cancel := m.request()
 		defer cancel()
 		info, err := m.locks.Inspect(ctx, key)
 		return topInspected{info, err}
@@ -161,7 +162,7 @@ func (m *top) inspect() tea.Cmd {
 func (m *top) force() tea.Cmd {
 	target := m.target
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(m.ctx, topLimit)
+		ctx, cancel := m.request()
 		defer cancel()
 		unlocked, err := m.locks.ForceUnlock(ctx, target.Key, target.Token)
 		return topForced{target.Key, unlocked, err}

@@ -145,8 +145,15 @@ func TestTopScrolls(t *testing.T) {
 		}
 		u := sitDown(t, locks)
 		for _, step := range []struct{ press, first, chosen string }{
-			{"down", "key00", "key01"}, {"pgdown", "key02", "key06"}, {"pgdown", "key07", "key11"}, {"down", "key07", "key11"},
-			{"up", "key07", "key10"}, {"pgup", "key05", "key05"}, {"home", "key00", "key00"}, {"up", "key00", "key00"}, {"end", "key07", "key11"},
+			{"down", "key00", "key01"},
+			{"pgdown", "key02", "key06"},
+			{"pgdown", "key07", "key11"},
+			{"down", "key07", "key11"},
+			{"up", "key07", "key10"},
+			{"pgup", "key05", "key05"},
+			{"home", "key00", "key00"},
+			{"up", "key00", "key00"},
+			{"end", "key07", "key11"},
 		} {
 			u.press(step.press)
 			if u.top.shown[u.top.first].Key != step.first || u.top.chosen != step.chosen {
