@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/doctor"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// TestVerdicts: each verdict that is not OK, on what causes it.
+func TestVerdicts(t *testing.T) {
+	unreachable := fmt.Errorf("%w: connection refused", store.ErrUnreachable)
+	foreign := fmt.Errorf("%w: a list", store.ErrForeignData)
+	for name, c := range map[string]struct {
+		cause  func(w *world)
+		checks string
+		want   string
+	}{
+		"nobody is there": {
+			failing(asynclocktest.Inspect.Any, unreachable),
+			"fail server", "fail server: a key can't be inspected: store unreachable: connection refused",
+		},
+		"inspect is denied": {
+			failing(asynclocktest.Inspect.Any, errDenied),
+			"fail server, ok lock, ok messages, ok locks", "fail server: a key can't be inspected: denied by the store: no permission",
+		},
+		"the server is slow": {
+			func(w *world) {
+				w.bad.Every(asynclocktest.Inspect.Any, asynclocktest.Slow(600*time.Millisecond, 600*time.Millisecond))
+			},
+			"warn server, ok lock, ok messages, ok locks", "warn server: answers within 1.2s (p50) and 1.2s (p99 of 1 request): renewals may come late",
+		},
+		"the server falls silent": {
+			func(w *world) {
+				n := 0
+				w.bad.Every(func(c asynclocktest.Call) bool { n++; return c.Op == asynclocktest.Inspect && n > 14 }, asynclocktest.Hang)
+			},
+			"warn server, ok lock, ok messages, ok locks", "warn server: answers within 0s (p50) and 3s (p99 of 5 requests): renewals may come late",
+		},
+		"the server goes away": {
+			func(w *world) {
+				w.bad.Next(asynclocktest.Inspect.Any, make([]asynclocktest.Fault, 25)...)
+				w.bad.Every(asynclocktest.Inspect.Any, asynclocktest.Refuse)
+			},
+			"warn server", "warn server: answers within 0s (p50) and 0s (p99 of 15 requests), and then failed: store unreachable",
+		},
+
+		"grace": {
+			failing(asynclocktest.Acquire.Any, &store.GraceError{Remaining: 12 * time.Second}),
+			"ok server, warn lock, note messages, ok locks", "warn lock: the server was started or promoted lately, and grants nothing for 12s yet, because",
+		},
+		"grace of unknown length": {
+			failing(asynclocktest.Acquire.Any, store.ErrGrace),
+			"ok server, warn lock, note messages, ok locks", "warn lock: the server was started or promoted lately, and grants nothing yet, because",
+		},
+		"to take is denied": {
+			failing(asynclocktest.Acquire.Any, errDenied),
+			"ok server, fail lock, note messages, ok locks", "fail lock: a key can't be taken: denied by the store: no permission to run 'evalsha'",
+		},
+		"foreign data under a scratch key": {
+			failing(asynclocktest.Acquire.Any, foreign),
+			"ok server, fail lock, note messages, ok locks", "fail lock: a key can't be taken: foreign data under the key: a list",
+		},
+		"a scratch key is held": {
+			func(w *world) {
+				w.clinic.acquired = func(store.AcquireRequest, store.AcquireReply) store.AcquireReply {
+					return store.AcquireReply{Status: store.Held}
+				}
+			},
+			"ok server, fail lock, note messages, ok locks", "fail lock: a key that nobody else knows is refused",
+		},
+		"a scratch key is lost": {
+			failing(asynclocktest.Renew.Any, store.ErrStolen),
+			"ok server, fail lock, note messages, ok locks", "fail lock: a key can be taken and not renewed: lease lost",
+		},
+		"to give back is denied": {
+			func(w *world) { w.bad.Next(asynclocktest.Release.Any, asynclocktest.Fail(errDenied)) },
+			"ok server, fail lock, note messages, ok locks", "fail lock: a key can be taken and not given back: denied",
+		},
+		"a reply is lost": {
+			func(w *world) { w.bad.Next(asynclocktest.Acquire.Any, asynclocktest.LoseReply) },
+			"ok server, fail lock", "fail lock: a key can't be taken: outcome unknown",
+		},
+
+		"messages are lost": {
+			func(w *world) { w.bad.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop) },
+			"ok server, ok lock, warn messages, ok locks", "warn messages: the store was to tell a waiter of a release, and no message came within 2s",
+		},
+		"a subscription that does not come": {
+			func(w *world) { w.clinic.acquired = deaf; w.bad.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop) },
+			"ok server, ok lock, warn messages, ok locks", "warn messages: messages don't reach this client, so waiters poll",
+		},
+		"a store without messages": {
+			func(w *world) {
+				w.clinic.acquired, w.clinic.features.Retention = deaf, false
+				w.bad.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
+			},
+			"ok server, ok lock, note messages, ok locks", "note messages: waiters poll",
+		},
+		"a key that does not reach its waiter": {
+			func(w *world) {
+				w.bad.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
+				w.clinic.acquired = func(q store.AcquireRequest, r store.AcquireReply) store.AcquireReply {
+					if q.Wait {
+						r = store.AcquireReply{Status: store.Waiting}
+					}
+					return r
+				}
+			},
+			"ok server, ok lock, fail messages, ok locks", "fail messages: a key was given back, and its waiter did not get it",
+		},
+		"a second client is refused": {
+			func(w *world) {
+				w.clinic.opens = func(n int) error {
+					if n == 1 {
+						return errDenied
+					}
+					return nil
+				}
+			},
+			"ok server, ok lock, warn messages, ok locks", "warn messages: a second client can't be opened: denied",
+		},
+		"to wait is denied": {
+			failing(asynclocktest.Acquire.From(1), errDenied),
+			"ok server, ok lock, warn messages, ok locks", "warn messages: a key could not be passed to a waiter: denied",
+		},
+		"a waiter is refused": {
+			func(w *world) {
+				w.clinic.acquired = func(q store.AcquireRequest, r store.AcquireReply) store.AcquireReply {
+					if q.Wait {
+						r.Status = store.Full
+					}
+					return r
+				}
+			},
+			"ok server, ok lock, warn messages, ok locks", "warn messages: a key could not be passed to a waiter: a scratch key was refused",
+		},
+		"the second key is refused": {
+			func(w *world) {
+				n := 0
+				w.clinic.acquired = func(_ store.AcquireRequest, r store.AcquireReply) store.AcquireReply {
+					if n++; n == 2 {
+						r.Status = store.Held
+					}
+					return r
+				}
+			},
+			"ok server, ok lock, warn messages, ok locks", "warn messages: a key could not be passed to a waiter: a scratch key was refused",
+		},
+		"the handoff is denied": {
+			func(w *world) { w.bad.Next(asynclocktest.Release.Any, nil, asynclocktest.Fail(errDenied)) },
+			"ok server, ok lock, warn messages, ok locks", "warn messages: a key could not be passed to a waiter: denied",
+		},
+		"the second key has no answer": {
+			func(w *world) { w.bad.Next(asynclocktest.Acquire.Any, nil, asynclocktest.Hang) },
+			"ok server, ok lock, warn messages", "warn messages: a key could not be passed to a waiter: the server did not answer in time",
+		},
+
+		"a long queue": {
+			func(w *world) { w.clinic.listed = []listing{{info: store.Info{Key: "it's", Held: true, Waiters: 101}}} },
+			"ok server, ok lock, ok messages, note locks", `note locks: 1 key is held, and 1 is waited for; the longest queue is that of "it's", with 101`,
+		},
+		"to list is denied": {
+			failing(asynclocktest.List.Any, errDenied),
+			"ok server, ok lock, ok messages, note locks", "note locks: the keys can't be listed: denied",
+		},
+		"to list is not possible": {
+			failing(asynclocktest.List.Any, store.ErrUnsupported),
+			"ok server, ok lock, ok messages, note locks", "note locks: the keys can't be listed: not supported",
+		},
+		"the list breaks off": {
+			func(w *world) {
+				w.clinic.listed = []listing{{info: store.Info{Key: "a", Held: true}}, {err: unreachable}}
+			},
+			"ok server, ok lock, ok messages, warn locks", "warn locks: the list of keys broke off after 1 key: store unreachable: connection refused",
+		},
+		"foreign data": {
+			func(w *world) {
+				for i := range 4 {
+					w.clinic.listed = append(w.clinic.listed, listing{store.Info{Key: fmt.Sprintf("k\n%d", i)}, foreign})
+				}
+			},
+			"ok server, ok lock, ok messages, ok locks, warn locks", `warn locks: 4 keys: "k\n0", "k\n1", "k\n2", …: what is stored there`,
+		},
+		"a lock without an end": {
+			func(w *world) { w.clinic.listed = []listing{{info: store.Info{Key: "k", Held: true, Remaining: -1}}} },
+			"ok server, ok lock, ok messages, ok locks, warn locks", `warn locks: 1 key: "k": held without a TTL`,
+		},
+		"a server that does not count TTLs": {
+			func(w *world) {
+				w.clinic.listed, w.clinic.features.Sessions = []listing{{info: store.Info{Key: "k", Held: true, Remaining: -1}}}, true
+			},
+			allOK, "ok locks: 1 key is held",
+		},
+		"very many keys": {
+			func(w *world) { w.clinic.listed = make([]listing, 10_001) },
+			allOK, "ok locks: at least 0 keys are held",
+		},
+		"a list without an end": {
+			func(w *world) { w.bad.Every(asynclocktest.List.Any, asynclocktest.Hang) },
+			allOK, "ok locks: at least 0 keys are held",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				c.cause(w)
+				got := w.check()
+				got.wantChecks(w.T, c.checks)
+				got.want(w.T, c.want)
+			})
+		})
+	}
+}
+
+// failing lets matching requests fail.
+func failing(m asynclocktest.Match, err error) func(*world) {
+	return func(w *world) { w.bad.Every(m, asynclocktest.Fail(err)) }
+}
+
+// deaf says that waiters have to poll.
+func deaf(_ store.AcquireRequest, r store.AcquireReply) store.AcquireReply {
+	if r.Status == store.Waiting {
+		r.WillNotify, r.Recheck = false, time.Second
+	}
+	return r
+}
+
+// TestASlowServerIsFastEnoughForALongTTL: the verdict depends on the TTL.
+func TestASlowServerIsFastEnoughForALongTTL(t *testing.T) {
+	story(t, func(w *world) {
+		w.bad.Every(asynclocktest.Inspect.Any, asynclocktest.Slow(20*time.Millisecond, 20*time.Millisecond))
+		w.check().want(w.T, "ok server: answers within 40ms (p50) and 40ms (p99 of 20 requests)")
+		w.check(doctor.WithTTL(500*time.Millisecond)).want(w.T, "warn server: answers within 40ms (p50) and 40ms (p99 of 20 requests): "+
+			"renewals may come late, as that is more than a fifteenth of the TTL, 33.33ms")
+	})
+}
+
+// TestAWaiterThatIsToldLate is OK, with the time that it took.
+func TestAWaiterThatIsToldLate(t *testing.T) {
+	story(t, func(w *world) {
+		w.bad.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Delay(1500*time.Millisecond))
+		w.check().want(w.T, "ok messages: a waiter was told of a release after 1.5s")
+	})
+}
+
+// TestASubscriptionThatTakesAWhile: only a waiter that will be told is judged.
+func TestASubscriptionThatTakesAWhile(t *testing.T) {
+	story(t, func(w *world) {
+		began := time.Now()
+		w.clinic.acquired = func(q store.AcquireRequest, r store.AcquireReply) store.AcquireReply {
+			if time.Since(began) < time.Second {
+				return deaf(q, r)
+			}
+			return r
+		}
+		w.check().wantChecks(w.T, allOK)
+		if took := time.Since(began); took > 1200*time.Millisecond {
+			w.Errorf("got %v, want that it goes on after a second", took)
+		}
+	})
+}
+
+// TestScratchKeysAreGivenBack, also if replies are lost and the context has ended.
+func TestScratchKeysAreGivenBack(t *testing.T) {
+	for name, spoil := range map[string]func(w *world, cancel func()){
+		"a lost grant": func(w *world, _ func()) { w.bad.Next(asynclocktest.Acquire.Any, asynclocktest.LoseReply) },
+		"a lost place": func(w *world, _ func()) { w.bad.Next(asynclocktest.Acquire.From(1), asynclocktest.LoseReply) },
+		"the end of ctx": func(w *world, cancel func()) {
+			w.bad.Next(asynclocktest.Acquire.From(1), func(ctx context.Context, carry func()) error {
+				carry()
+				cancel()
+				return ctx.Err()
+			})
+		},
+		"a late grant": func(w *world, _ func()) {
+			w.bad.Next(asynclocktest.Acquire.Any, asynclocktest.Slow(3500*time.Millisecond, 0))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				ctx, cancel := context.WithCancel(w.Context())
+				defer cancel()
+				spoil(w, cancel)
+				if _, err := doctor.Check(ctx, w.clinic); err != nil && !errors.Is(err, context.Canceled) {
+					w.Fatal(err)
+				}
+				w.wantNothingLeft()
+				time.Sleep(4 * time.Second) // until late requests have come
+			})
+		})
+	}
+}
+
+// TestOnlyScratchKeysAreTouched, and no key is taken by force.
+func TestOnlyScratchKeysAreTouched(t *testing.T) {
+	story(t, func(w *world) {
+		w.hold("k", "a", "b")
+		w.check()
+		w.why("k")
+		for _, c := range w.bad.Calls(asynclocktest.Any) {
+			reads := c.Op == asynclocktest.Inspect || c.Op == asynclocktest.List || c.Op == asynclocktest.Close
+			if !reads && (!strings.HasPrefix(c.Key, doctor.ScratchPrefix) || c.Op == asynclocktest.Force) {
+				w.Errorf("got request %v of %q, want none", c.Op, c.Key)
+			}
+		}
+	})
+}
