@@ -14,7 +14,7 @@ import (
 
 // Unopened is the finding about a store that could not be opened. The error is that of the function that opens it.
 func Unopened(err error) Finding {
-	return Finding{Check: "server", Verdict: Fail, Fact: "the store can't be opened: " + text(err), Fix: remedy(err)}
+	return Finding{Check: "server", Verdict: Fail, Fact: sentence("the store can't be opened: " + text(err)), Fix: sentence(remedy(err))}
 }
 
 // text returns what an error of a store says. It has no passwords and no owners.

@@ -80,7 +80,7 @@ func TestAStoreThatCannotBeOpened(t *testing.T) {
 		w.clinic.opens = func(int) error { return errDenied }
 		got := w.check()
 		got.wantChecks(w.T, "fail server")
-		got.want(w.T, "fail server: the store can't be opened: denied by the store: no permission")
+		got.want(w.T, "fail server: The store can't be opened: denied by the store: no permission")
 		w.why("k").wantChecks(w.T, "fail server")
 	})
 }
@@ -130,7 +130,7 @@ func TestAStoreThatChecksItself(t *testing.T) {
 		if got, err = doctor.Check(w.Context(), st); err != nil {
 			w.Fatal(err)
 		}
-		findings(got).want(w.T, "warn store: the checks of the store itself did not end within 10s")
+		findings(got).want(w.T, "warn store: The checks of the store itself did not end within 10s")
 	})
 }
 
@@ -153,7 +153,7 @@ func TestASilentServer(t *testing.T) {
 					w.Fatal(err)
 				}
 				findings(got).wantChecks(w.T, want)
-				findings(got).want(w.T, want[strings.Index(want, "fail"):strings.LastIndex(want, ",")]+": a key can")
+				findings(got).want(w.T, want[strings.Index(want, "fail"):strings.LastIndex(want, ",")]+": A key can")
 				if took := time.Since(began); took > 10*time.Second {
 					w.Errorf("got %v, want ten seconds at most", took)
 				}

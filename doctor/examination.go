@@ -81,7 +81,7 @@ func (x *examination) all(ctx context.Context, checks ...func(context.Context)) 
 func (x *examination) add(f Finding) { x.findings = append(x.findings, f) }
 
 func (x *examination) report(check string, v Verdict, fact, fix string) {
-	x.add(Finding{Check: check, Verdict: v, Fact: fact, Fix: fix})
+	x.add(Finding{Check: check, Verdict: v, Fact: sentence(fact), Fix: sentence(fix)})
 }
 
 // fail reports an error that ended a check, and remembers if the server does not answer.

@@ -45,5 +45,5 @@ func ExampleWhy() {
 	for _, f := range findings {
 		fmt.Printf("%v %s: %s\n", f.Verdict, f.Check, f.Fact)
 	}
-	// Output: ok key: nobody holds it, and nobody waits for it
+	// Output: ok key: Nobody holds it, and nobody waits for it.
 }

@@ -36,12 +36,15 @@ func (w *wait) holder(info *store.Info) {
 
 // ending says how the key gets free before its holder is ready.
 func (w *wait) ending(info *store.Info) string {
-	fix := fmt.Sprintf("if it must not go on, end its process, or take the key from it: asynclock unlock %s --force --token %d",
-		quoted(w.key), info.Token)
 	if info.Mode == store.Permits {
-		fix = fmt.Sprintf("give permits back, or set more of them: asynclock permits %s N", quoted(w.key))
+		return fmt.Sprintf("if they have to be more: %spermits %s N", command, quoted(w.key))
 	}
-	return fix
+	return "if it must not go on, end its process; or take the key from it: " + w.unlock(info)
+}
+
+// unlock is the command that takes the key from its holder, and from no other.
+func (w *wait) unlock(info *store.Info) string {
+	return fmt.Sprintf("%sunlock %s --force --token %d", command, quoted(w.key), info.Token)
 }
 
 // described returns the descriptions of the first holders.
@@ -78,8 +81,7 @@ func (w *wait) renewals(before *store.Info, c *change) {
 	case before.Remaining < 0 && w.st.Features().Sessions:
 		w.report("renewals", Note, "the server counts no TTLs: the key is free when the session of its holder ends", "")
 	case before.Remaining < 0:
-		w.report("renewals", Warn, "it is held without a TTL, so nothing frees it if its holder is dead",
-			fmt.Sprintf("asynclock unlock %s --force --token %d", quoted(w.key), before.Token))
+		w.report("renewals", Warn, "it is held without a TTL, so nothing frees it if its holder is dead", w.unlock(before))
 	default:
 		w.report("renewals", Note, "no renewal within "+in+" yet, which proves nothing; if the holder is dead, the key is free in "+short(c.after.Remaining),
 			"wait for so long; if the key is still held by the same token then, its holder is alive")

@@ -101,7 +101,7 @@ func (x *examination) inUse(u *usage) {
 			count(u.queued, "is", "are"), strconv.Quote(u.longest.Key), u.longest.Waiters)
 	}
 	if u.longest.Waiters > longQueue {
-		verdict, fix = Note, "see who holds it: asynclock why "+quoted(u.longest.Key)
+		verdict, fix = Note, "see who holds it: "+command+"why "+quoted(u.longest.Key)
 	}
 	x.report("locks", verdict, fact, fix)
 	if u.foreign.n > 0 {
@@ -110,7 +110,7 @@ func (x *examination) inUse(u *usage) {
 	}
 	if u.endless.n > 0 {
 		x.report("locks", Warn, u.endless.text()+": held without a TTL, so nothing frees it if its holder dies",
-			"another program has done that; asynclock unlock KEY --force takes the key from it")
+			"another program has done that; if its holders are dead, take the keys from them: "+command+"unlock KEY --force")
 	}
 }
 

@@ -18,6 +18,22 @@ func quoted(key string) string {
 	return "'" + strings.ReplaceAll(key, "'", `'\''`) + "'"
 }
 
+// command begins what is to be typed.
+const command = "asynclock "
+
+// sentence gives a text its capital letter and its full stop. A command that stands alone, or behind a colon at the end,
+// stays as it is to be typed.
+func sentence(text string) string {
+	if text == "" || strings.HasPrefix(text, command) {
+		return text
+	}
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if strings.Contains(text, ": "+command) {
+		return text
+	}
+	return text + "."
+}
+
 // isSpecial reports whether a shell might see more than itself in a character.
 func isSpecial(r rune) bool {
 	switch {

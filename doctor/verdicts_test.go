@@ -26,48 +26,48 @@ func TestVerdicts(t *testing.T) {
 	}{
 		"nobody is there": {
 			failing(asynclocktest.Inspect.Any, unreachable),
-			"fail server", "fail server: a key can't be inspected: store unreachable: connection refused",
+			"fail server", "fail server: A key can't be inspected: store unreachable: connection refused",
 		},
 		"inspect is denied": {
 			failing(asynclocktest.Inspect.Any, errDenied),
-			"fail server, ok lock, ok messages, ok locks", "fail server: a key can't be inspected: denied by the store: no permission",
+			"fail server, ok lock, ok messages, ok locks", "fail server: A key can't be inspected: denied by the store: no permission",
 		},
 		"the server is slow": {
 			func(w *world) {
 				w.bad.Every(asynclocktest.Inspect.Any, asynclocktest.Slow(600*time.Millisecond, 600*time.Millisecond))
 			},
-			"warn server, ok lock, ok messages, ok locks", "warn server: answers within 1.2s (p50) and 1.2s (p99 of 1 request): renewals may come late",
+			"warn server, ok lock, ok messages, ok locks", "warn server: Answers within 1.2s (p50) and 1.2s (p99 of 1 request): renewals may come late",
 		},
 		"the server falls silent": {
 			func(w *world) {
 				n := 0
 				w.bad.Every(func(c asynclocktest.Call) bool { n++; return c.Op == asynclocktest.Inspect && n > 14 }, asynclocktest.Hang)
 			},
-			"warn server, ok lock, ok messages, ok locks", "warn server: answers within 0s (p50) and 3s (p99 of 5 requests): renewals may come late",
+			"warn server, ok lock, ok messages, ok locks", "warn server: Answers within 0s (p50) and 3s (p99 of 5 requests): renewals may come late",
 		},
 		"the server goes away": {
 			func(w *world) {
 				w.bad.Next(asynclocktest.Inspect.Any, make([]asynclocktest.Fault, 25)...)
 				w.bad.Every(asynclocktest.Inspect.Any, asynclocktest.Refuse)
 			},
-			"warn server", "warn server: answers within 0s (p50) and 0s (p99 of 15 requests), and then failed: store unreachable",
+			"warn server", "warn server: Answers within 0s (p50) and 0s (p99 of 15 requests), and then failed: store unreachable",
 		},
 
 		"grace": {
 			failing(asynclocktest.Acquire.Any, &store.GraceError{Remaining: 12 * time.Second}),
-			"ok server, warn lock, note messages, ok locks", "warn lock: the server was started or promoted lately, and grants nothing for 12s yet, because",
+			"ok server, warn lock, note messages, ok locks", "warn lock: The server was started or promoted lately, and grants nothing for 12s yet, because",
 		},
 		"grace of unknown length": {
 			failing(asynclocktest.Acquire.Any, store.ErrGrace),
-			"ok server, warn lock, note messages, ok locks", "warn lock: the server was started or promoted lately, and grants nothing yet, because",
+			"ok server, warn lock, note messages, ok locks", "warn lock: The server was started or promoted lately, and grants nothing yet, because",
 		},
 		"to take is denied": {
 			failing(asynclocktest.Acquire.Any, errDenied),
-			"ok server, fail lock, note messages, ok locks", "fail lock: a key can't be taken: denied by the store: no permission to run 'evalsha'",
+			"ok server, fail lock, note messages, ok locks", "fail lock: A key can't be taken: denied by the store: no permission to run 'evalsha'",
 		},
 		"foreign data under a scratch key": {
 			failing(asynclocktest.Acquire.Any, foreign),
-			"ok server, fail lock, note messages, ok locks", "fail lock: a key can't be taken: foreign data under the key: a list",
+			"ok server, fail lock, note messages, ok locks", "fail lock: A key can't be taken: foreign data under the key: a list",
 		},
 		"a scratch key is held": {
 			func(w *world) {
@@ -75,35 +75,35 @@ func TestVerdicts(t *testing.T) {
 					return store.AcquireReply{Status: store.Held}
 				}
 			},
-			"ok server, fail lock, note messages, ok locks", "fail lock: a key that nobody else knows is refused",
+			"ok server, fail lock, note messages, ok locks", "fail lock: A key that nobody else knows is refused",
 		},
 		"a scratch key is lost": {
 			failing(asynclocktest.Renew.Any, store.ErrStolen),
-			"ok server, fail lock, note messages, ok locks", "fail lock: a key can be taken and not renewed: lease lost",
+			"ok server, fail lock, note messages, ok locks", "fail lock: A key can be taken and not renewed: lease lost",
 		},
 		"to give back is denied": {
 			func(w *world) { w.bad.Next(asynclocktest.Release.Any, asynclocktest.Fail(errDenied)) },
-			"ok server, fail lock, note messages, ok locks", "fail lock: a key can be taken and not given back: denied",
+			"ok server, fail lock, note messages, ok locks", "fail lock: A key can be taken and not given back: denied",
 		},
 		"a reply is lost": {
 			func(w *world) { w.bad.Next(asynclocktest.Acquire.Any, asynclocktest.LoseReply) },
-			"ok server, fail lock", "fail lock: a key can't be taken: outcome unknown",
+			"ok server, fail lock", "fail lock: A key can't be taken: outcome unknown",
 		},
 
 		"messages are lost": {
 			func(w *world) { w.bad.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop) },
-			"ok server, ok lock, warn messages, ok locks", "warn messages: the store was to tell a waiter of a release, and no message came within 2s",
+			"ok server, ok lock, warn messages, ok locks", "warn messages: The store was to tell a waiter of a release, and no message came within 2s",
 		},
 		"a subscription that does not come": {
 			func(w *world) { w.clinic.acquired = deaf; w.bad.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop) },
-			"ok server, ok lock, warn messages, ok locks", "warn messages: messages don't reach this client, so waiters poll",
+			"ok server, ok lock, warn messages, ok locks", "warn messages: Messages don't reach this client, so waiters poll",
 		},
 		"a store without messages": {
 			func(w *world) {
 				w.clinic.acquired, w.clinic.features.Retention = deaf, false
 				w.bad.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 			},
-			"ok server, ok lock, note messages, ok locks", "note messages: waiters poll",
+			"ok server, ok lock, note messages, ok locks", "note messages: Waiters poll",
 		},
 		"a key that does not reach its waiter": {
 			func(w *world) {
@@ -115,7 +115,7 @@ func TestVerdicts(t *testing.T) {
 					return r
 				}
 			},
-			"ok server, ok lock, fail messages, ok locks", "fail messages: a key was given back, and its waiter did not get it",
+			"ok server, ok lock, fail messages, ok locks", "fail messages: A key was given back, and its waiter did not get it",
 		},
 		"a second client is refused": {
 			func(w *world) {
@@ -126,11 +126,11 @@ func TestVerdicts(t *testing.T) {
 					return nil
 				}
 			},
-			"ok server, ok lock, warn messages, ok locks", "warn messages: a second client can't be opened: denied",
+			"ok server, ok lock, warn messages, ok locks", "warn messages: A second client can't be opened: denied",
 		},
 		"to wait is denied": {
 			failing(asynclocktest.Acquire.From(1), errDenied),
-			"ok server, ok lock, warn messages, ok locks", "warn messages: a key could not be passed to a waiter: denied",
+			"ok server, ok lock, warn messages, ok locks", "warn messages: A key could not be passed to a waiter: denied",
 		},
 		"a waiter is refused": {
 			func(w *world) {
@@ -141,7 +141,7 @@ func TestVerdicts(t *testing.T) {
 					return r
 				}
 			},
-			"ok server, ok lock, warn messages, ok locks", "warn messages: a key could not be passed to a waiter: a scratch key was refused",
+			"ok server, ok lock, warn messages, ok locks", "warn messages: A key could not be passed to a waiter: a scratch key was refused",
 		},
 		"the second key is refused": {
 			func(w *world) {
@@ -153,15 +153,15 @@ func TestVerdicts(t *testing.T) {
 					return r
 				}
 			},
-			"ok server, ok lock, warn messages, ok locks", "warn messages: a key could not be passed to a waiter: a scratch key was refused",
+			"ok server, ok lock, warn messages, ok locks", "warn messages: A key could not be passed to a waiter: a scratch key was refused",
 		},
 		"the handoff is denied": {
 			func(w *world) { w.bad.Next(asynclocktest.Release.Any, nil, asynclocktest.Fail(errDenied)) },
-			"ok server, ok lock, warn messages, ok locks", "warn messages: a key could not be passed to a waiter: denied",
+			"ok server, ok lock, warn messages, ok locks", "warn messages: A key could not be passed to a waiter: denied",
 		},
 		"the second key has no answer": {
 			func(w *world) { w.bad.Next(asynclocktest.Acquire.Any, nil, asynclocktest.Hang) },
-			"ok server, ok lock, warn messages", "warn messages: a key could not be passed to a waiter: the server did not answer in time",
+			"ok server, ok lock, warn messages", "warn messages: A key could not be passed to a waiter: the server did not answer in time",
 		},
 
 		"a long queue": {
@@ -170,17 +170,17 @@ func TestVerdicts(t *testing.T) {
 		},
 		"to list is denied": {
 			failing(asynclocktest.List.Any, errDenied),
-			"ok server, ok lock, ok messages, note locks", "note locks: the keys can't be listed: denied",
+			"ok server, ok lock, ok messages, note locks", "note locks: The keys can't be listed: denied",
 		},
 		"to list is not possible": {
 			failing(asynclocktest.List.Any, store.ErrUnsupported),
-			"ok server, ok lock, ok messages, note locks", "note locks: the keys can't be listed: not supported",
+			"ok server, ok lock, ok messages, note locks", "note locks: The keys can't be listed: not supported",
 		},
 		"the list breaks off": {
 			func(w *world) {
 				w.clinic.listed = []listing{{info: store.Info{Key: "a", Held: true}}, {err: unreachable}}
 			},
-			"ok server, ok lock, ok messages, warn locks", "warn locks: the list of keys broke off after 1 key: store unreachable: connection refused",
+			"ok server, ok lock, ok messages, warn locks", "warn locks: The list of keys broke off after 1 key: store unreachable: connection refused",
 		},
 		"foreign data": {
 			func(w *world) {
@@ -202,11 +202,11 @@ func TestVerdicts(t *testing.T) {
 		},
 		"very many keys": {
 			func(w *world) { w.clinic.listed = make([]listing, 10_001) },
-			allOK, "ok locks: at least 0 keys are held",
+			allOK, "ok locks: At least 0 keys are held",
 		},
 		"a list without an end": {
 			func(w *world) { w.bad.Every(asynclocktest.List.Any, asynclocktest.Hang) },
-			allOK, "ok locks: at least 0 keys are held",
+			allOK, "ok locks: At least 0 keys are held",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -237,8 +237,8 @@ func deaf(_ store.AcquireRequest, r store.AcquireReply) store.AcquireReply {
 func TestASlowServerIsFastEnoughForALongTTL(t *testing.T) {
 	story(t, func(w *world) {
 		w.bad.Every(asynclocktest.Inspect.Any, asynclocktest.Slow(20*time.Millisecond, 20*time.Millisecond))
-		w.check().want(w.T, "ok server: answers within 40ms (p50) and 40ms (p99 of 20 requests)")
-		w.check(doctor.WithTTL(500*time.Millisecond)).want(w.T, "warn server: answers within 40ms (p50) and 40ms (p99 of 20 requests): "+
+		w.check().want(w.T, "ok server: Answers within 40ms (p50) and 40ms (p99 of 20 requests)")
+		w.check(doctor.WithTTL(500*time.Millisecond)).want(w.T, "warn server: Answers within 40ms (p50) and 40ms (p99 of 20 requests): "+
 			"renewals may come late, as that is more than a fifteenth of the TTL, 33.33ms")
 	})
 }
@@ -247,7 +247,7 @@ func TestASlowServerIsFastEnoughForALongTTL(t *testing.T) {
 func TestAWaiterThatIsToldLate(t *testing.T) {
 	story(t, func(w *world) {
 		w.bad.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Delay(1500*time.Millisecond))
-		w.check().want(w.T, "ok messages: a waiter was told of a release after 1.5s")
+		w.check().want(w.T, "ok messages: A waiter was told of a release after 1.5s")
 	})
 }
 

@@ -23,19 +23,19 @@ func TestWhy(t *testing.T) {
 		want   []string
 	}{
 		"free": {
-			func(*world) {}, "ok key", []string{"ok key: nobody holds it, and nobody waits for it"},
+			func(*world) {}, "ok key", []string{"ok key: Nobody holds it, and nobody waits for it"},
 		},
 		"held and not waited for": {
 			func(w *world) { w.hold("k", "a\n") },
 			"ok holder, note renewals",
-			[]string{`ok holder: held by "a\n", token 1, 1m0s of its TTL left`},
+			[]string{`ok holder: Held by "a\n", token 1, 1m0s of its TTL left`},
 		},
 		"a holder that does not renew": {
 			func(w *world) { w.hold("k", "a", "b", "c"); time.Sleep(10 * time.Second) },
 			"note holder, note renewals, note queue",
 			[]string{
-				`note holder: held by "a", token 1, 50s of its TTL left`,
-				"note renewals: no renewal within 2s yet, which proves nothing; if the holder is dead, the key is free in 48s",
+				`note holder: Held by "a", token 1, 50s of its TTL left`,
+				"note renewals: No renewal within 2s yet, which proves nothing; if the holder is dead, the key is free in 48s",
 				`note queue: 2 wait; the first is "b", for 12s`,
 			},
 		},
@@ -49,7 +49,7 @@ func TestWhy(t *testing.T) {
 			},
 			"note holder, note renewals, note queue",
 			[]string{
-				"note renewals: the holder is alive: it renewed the key within 1.3s", `note queue: 1 waits; the first is "b", for 11.3s`,
+				"note renewals: The holder is alive: it renewed the key within 1.3s", `note queue: 1 waits; the first is "b", for 11.3s`,
 			},
 		},
 		"a key that changes hands": {
@@ -59,7 +59,7 @@ func TestWhy(t *testing.T) {
 			},
 			"note holder, note renewals, note queue",
 			[]string{
-				`note holder: held by "a"`, "note renewals: it changed hands within 500ms, from token 1 to 1048579, so the wait moves on",
+				`note holder: Held by "a"`, "note renewals: It changed hands within 500ms, from token 1 to 1048579, so the wait moves on",
 				`note queue: 1 waits; the first is "c"`,
 			},
 		},
@@ -69,7 +69,7 @@ func TestWhy(t *testing.T) {
 				w.later(300*time.Millisecond, release("a"))
 			},
 			"ok holder, note renewals",
-			[]string{"note renewals: it was given back within 500ms, so the wait moves on"},
+			[]string{"note renewals: It was given back within 500ms, so the wait moves on"},
 		},
 		"readers and a writer": {
 			func(w *world) {
@@ -80,7 +80,7 @@ func TestWhy(t *testing.T) {
 			},
 			"note holder, note renewals, note queue",
 			[]string{
-				`note holder: readers hold it together: "a", "b", "c", …, token `, "note renewals: no renewal", `note queue: 1 waits; the first is "w"`,
+				`note holder: Readers hold it together: "a", "b", "c", …, token `, "note renewals: No renewal", `note queue: 1 waits; the first is "w"`,
 			},
 		},
 		"readers that come and go": {
@@ -90,7 +90,7 @@ func TestWhy(t *testing.T) {
 				w.later(time.Second/10, func(store.Session) { w.ask(store.AcquireRequest{Key: "k", Owner: "b", Share: shared}, store.Granted) })
 			},
 			"ok holder, note renewals",
-			[]string{"note renewals: its holders changed within 250ms, so they are alive"},
+			[]string{"note renewals: Its holders changed within 250ms, so they are alive"},
 		},
 		"permits": {
 			func(w *world) {
@@ -115,28 +115,28 @@ func TestWhy(t *testing.T) {
 			},
 			"note key, note queue, warn grace",
 			[]string{
-				"note key: nobody holds it although some wait", "note queue: 1 waits", "warn grace: the server was started or promoted lately, and grants nothing for 12s yet",
+				"note key: Nobody holds it although some wait", "note queue: 1 waits", "warn grace: The server was started or promoted lately, and grants nothing for 12s yet",
 			},
 		},
 		"nobody holds it for a moment": {
 			func(w *world) { w.show(store.Info{Waiters: 1}, store.Info{Held: true, Holder: "b"}) },
 			"note key",
-			[]string{`note key: nobody held it, and "b" got it within 250ms, so the wait moves on`},
+			[]string{`note key: Nobody held it, and "b" got it within 250ms, so the wait moves on`},
 		},
 		"nobody waits any more": {
 			func(w *world) { w.show(store.Info{Waiters: 1}, store.Info{}) },
 			"ok key",
-			[]string{"ok key: nobody holds it, and those who waited left within 250ms"},
+			[]string{"ok key: Nobody holds it, and those who waited left within 250ms"},
 		},
 		"it is denied to take a scratch key": {
 			failing(asynclocktest.Acquire.Any, errDenied),
 			"ok key, note grace",
-			[]string{"note grace: it is not known whether the server grants anything at present: denied by the store"},
+			[]string{"note grace: It is not known whether the server grants anything at present: denied by the store"},
 		},
 		"a lock without an end": {
 			func(w *world) { w.show(store.Info{Held: true, Holder: "a", Remaining: -1}) },
 			"ok holder, warn renewals",
-			[]string{`ok holder: held by "a"`, "warn renewals: it is held without a TTL"},
+			[]string{`ok holder: Held by "a"`, "warn renewals: It is held without a TTL"},
 		},
 		"a server that does not count TTLs": {
 			func(w *world) {
@@ -144,22 +144,22 @@ func TestWhy(t *testing.T) {
 				w.show(store.Info{Held: true, Holder: "a", Remaining: -1})
 			},
 			"ok holder, note renewals",
-			[]string{"note renewals: the server counts no TTLs"},
+			[]string{"note renewals: The server counts no TTLs"},
 		},
 		"foreign data": {
 			failing(asynclocktest.Inspect.Any, foreign),
 			"fail key",
-			[]string{"fail key: nobody can lock it: foreign data under the key: a list"},
+			[]string{"fail key: Nobody can lock it: foreign data under the key: a list"},
 		},
 		"nobody is there": {
 			failing(asynclocktest.Inspect.Any, store.ErrUnreachable),
 			"fail server",
-			[]string{"fail server: the key can't be inspected: store unreachable"},
+			[]string{"fail server: The key can't be inspected: store unreachable"},
 		},
 		"the server is silent": {
 			func(w *world) { w.bad.Every(asynclocktest.Any, asynclocktest.Hang) },
 			"fail server",
-			[]string{"fail server: the key can't be inspected: the server did not answer in time"},
+			[]string{"fail server: The key can't be inspected: the server did not answer in time"},
 		},
 		"the server falls silent": {
 			func(w *world) {
@@ -168,7 +168,7 @@ func TestWhy(t *testing.T) {
 				w.bad.Every(asynclocktest.Inspect.Any, asynclocktest.Hang)
 			},
 			"fail server",
-			[]string{"fail server: the key can't be inspected: the server did not answer in time"},
+			[]string{"fail server: The key can't be inspected: the server did not answer in time"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestTheGraceOfAKeyIsThatOfItsServer(t *testing.T) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		findings(got).want(w.T, `ok holder: held by "a"`)
+		findings(got).want(w.T, `ok holder: Held by "a"`)
 		calls := w.bad.Calls(asynclocktest.Acquire.Any)
 		var lane *laneSession
 		if len(calls) != 1 || lane.Lane(calls[0].Key) != lane.Lane("spelled") {

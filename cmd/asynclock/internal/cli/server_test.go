@@ -47,7 +47,7 @@ func wantGrace(t *testing.T, at place) {
 	for command, check := range map[string]string{"doctor": "lock", "why k": "grace"} {
 		got := at.run(t, strings.Fields(command)...)
 		got.want(t, 1)
-		says := regexp.MustCompile(`(?m)^warn  ` + check + ` +the server was started or promoted lately, and grants nothing for 1\S+s yet`)
+		says := regexp.MustCompile(`(?m)^warn  ` + check + ` +The server was started or promoted lately, and grants nothing for 1\S+s yet`)
 		if !says.MatchString(got.stdout) {
 			t.Errorf("%s: got %s, want %s", command, got.stdout, says)
 		}
@@ -81,11 +81,11 @@ func testServer(t *testing.T, at place) {
 	}
 	got = at.run(t, asynclock("why", "orders/1")...)
 	got.want(t, 0)
-	if !strings.HasPrefix(got.stdout, `ok    holder    held by "me", token `) {
+	if !strings.HasPrefix(got.stdout, `ok    holder    Held by "me", token `) {
 		t.Errorf("got %s, want orders/1 as held by me", got.stdout)
 	}
 	got = at.run(t, asynclock("doctor", "--ttl", "1h")...)
-	if !strings.Contains(got.stdout, "\nok    lock ") || !strings.Contains(got.stdout, "\nok    messages ") || !strings.Contains(got.stdout, " 1 key is held\n") {
+	if !strings.Contains(got.stdout, "\nok    lock ") || !strings.Contains(got.stdout, "\nok    messages ") || !strings.Contains(got.stdout, " 1 key is held.\n") {
 		t.Errorf("got code %d and %s, want that locks and messages work", got.code, got.stdout)
 	}
 	at.run(t, asynclock("unlock", "--force", "--token", "0", "orders/1")...).want(t, 0)
