@@ -22,7 +22,7 @@ func text(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "the server did not answer in time"
 	}
-	return strings.TrimPrefix(err.Error(), "asynclock: ")
+	return strings.Replace(err.Error(), "asynclock: ", "", 1)
 }
 
 func isEndOfContext(err error) bool {
@@ -44,6 +44,7 @@ var remedies = []struct {
 }{
 	{store.ErrDenied, "give this user that right, or check its name and password; docs/security.md lists the rights that locks need"},
 	{store.ErrForeignData, "find out which program has written there, and use another prefix, database or schema than it does"},
+	{store.ErrInvalidOption, "if clients use another TTL, say so: --ttl, or doctor.WithTTL; otherwise change what the text before this names"},
 	{store.ErrGrace, "wait until then: nobody knows before that whether another has the key"},
 	{store.ErrUnsupported, "use a store that can do that; docs/choose.md compares them"},
 	{store.ErrLost, foreignerFix},

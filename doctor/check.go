@@ -20,7 +20,7 @@ const (
 //   - "server": whether it answers, and how fast. Fail: it does not, or denies it. Warn: it is so slow that renewals
 //     may come late, or it failed after some answers.
 //   - "lock": a scratch key is taken, renewed and given back. Fail: that is not possible. Warn: the server grants
-//     nothing yet, as after a restart or a failover.
+//     nothing yet, as after a restart or a failover. Note: the store shortens the TTL.
 //   - "messages": a waiter is told of a release. Note: the store does not tell, so waiters poll. Warn: the store could
 //     tell, and its message did not come. Fail: a key that was given back did not reach its waiter at all.
 //   - those of the store itself, if it is a [store.CheckedStore], by their names there.

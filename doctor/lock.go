@@ -14,14 +14,15 @@ import (
 // lockTime bounds the check of a lock.
 const lockTime = 3 * time.Second
 
-// lock takes a scratch key, renews it and gives it back.
+// lock takes a scratch key, renews it and gives it back. The TTL is that of the clients, because a store may refuse or
+// shorten it.
 func (x *examination) lock(ctx context.Context) {
 	if !x.alive {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
-	o := newOwner(x.st, x.session, scratchKey())
+	o := x.newOwner(x.session, scratchKey(), x.settings.ttl)
 	defer o.end(ctx)
 	x.lockBy(limited, o)
 }
@@ -52,6 +53,11 @@ func (x *examination) lockBy(ctx context.Context, o *owner) {
 		return
 	}
 	x.takes = true
-	x.report("lock", OK, fmt.Sprintf("a key is taken in %s, renewed in %s and given back in %s",
-		short(taken.Sub(began)), short(renewed.Sub(taken)), short(time.Since(renewed))), "")
+	fact := fmt.Sprintf("a key is taken in %s, renewed in %s and given back in %s",
+		short(taken.Sub(began)), short(renewed.Sub(taken)), short(time.Since(renewed)))
+	if least := x.settings.ttl * 9 / 10; reply.TTL > 0 && reply.TTL < least { // what remains of a session is a little less
+		x.report("lock", Note, fact+", but the store makes its TTL of "+short(x.settings.ttl)+" one of "+short(reply.TTL), "")
+		return
+	}
+	x.report("lock", OK, fact, "")
 }

@@ -19,9 +19,10 @@ const (
 	promisedTime  = 2 * time.Second        // for a message that the store has promised
 	unsureTime    = time.Second            // for one that it has not
 	askTime       = 2 * time.Second        // for each other request
+	handoffTTL    = 10 * time.Second       // of the scratch key, at least: longer than all of that
 )
 
-const messagesFix = "look at what is between this machine and the server: proxies, and poolers that share connections between " +
+const messagesFix = "if the store has messages, look at what is between this machine and the server: proxies, and poolers that share connections between " +
 	"transactions, lose messages; in Redis the user needs the right to the channels &asynclock:*"
 
 // messages finds out whether a waiter is told of a release.
@@ -45,8 +46,8 @@ func (x *examination) messages(ctx context.Context) {
 		return
 	}
 	defer end(ctx, session)
-	key := scratchKey()
-	h := &handoff{holder: newOwner(x.st, x.session, key), waiter: newOwner(x.st, session, key), inbox: inbox}
+	key, ttl := scratchKey(), max(x.settings.ttl, handoffTTL)
+	h := &handoff{holder: x.newOwner(x.session, key, ttl), waiter: x.newOwner(session, key, ttl), inbox: inbox}
 	defer h.waiter.end(ctx)
 	defer h.holder.end(ctx)
 	if err := h.run(ctx); err != nil {

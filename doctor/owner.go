@@ -12,10 +12,6 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// scratchTTL is the TTL of scratch keys. It is longer than the checks that need one, and shorter than the default of
-// clients, because some stores remember the longest TTL for the time after a failover.
-const scratchTTL = 10 * time.Second
-
 // An owner takes a scratch key.
 type owner struct {
 	session store.Session
@@ -26,11 +22,11 @@ type owner struct {
 	uncertain bool // a request had no answer
 }
 
-// newOwner returns an owner that has asked for nothing yet. The session is of the store st.
-func newOwner(st store.Store, session store.Session, key string) *owner {
+// newOwner returns an owner that has asked for nothing yet.
+func (x *examination) newOwner(session store.Session, key string, ttl time.Duration) *owner {
 	return &owner{session: session, request: store.AcquireRequest{
-		Key: key, Owner: uuid.NewString(), TTL: scratchTTL, GrantTTL: scratchTTL, WaiterTTL: scratchTTL,
-		NotifyRequests: st.Features().Retention, Description: "asynclock doctor",
+		Key: key, Owner: uuid.NewString(), TTL: ttl, GrantTTL: ttl, WaiterTTL: ttl,
+		NotifyRequests: x.st.Features().Retention, Description: "asynclock doctor",
 	}}
 }
 
@@ -48,7 +44,7 @@ func (o *owner) ask(ctx context.Context, wait bool) store.AcquireReply {
 
 func (o *owner) renew(ctx context.Context) error {
 	r := store.RenewRequest{
-		Key: o.request.Key, Owner: o.request.Owner, TTL: scratchTTL, Token: o.token, Description: o.request.Description,
+		Key: o.request.Key, Owner: o.request.Owner, TTL: o.request.TTL, Token: o.token, Description: o.request.Description,
 	}
 	return o.session.Renew(ctx, []store.RenewRequest{r})[0].Err
 }

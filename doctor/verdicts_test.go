@@ -81,6 +81,19 @@ func TestVerdicts(t *testing.T) {
 			failing(asynclocktest.Renew.Any, store.ErrStolen),
 			"ok server, fail lock, note messages, ok locks", "fail lock: A key can be taken and not renewed: lease lost",
 		},
+		"a TTL that the store refuses": {
+			failing(asynclocktest.Acquire.Any, fmt.Errorf("%w: the TTL of 15s is less than the session timeout", store.ErrInvalidOption)),
+			"ok server, fail lock, note messages, ok locks", "fail lock: A key can't be taken: invalid option: the TTL of 15s is less",
+		},
+		"a TTL that the store shortens": {
+			func(w *world) {
+				w.clinic.acquired = func(_ store.AcquireRequest, r store.AcquireReply) store.AcquireReply {
+					r.TTL = 9 * time.Second
+					return r
+				}
+			},
+			"ok server, note lock, ok messages, ok locks", "note lock: A key is taken in 0s, renewed in 0s and given back in 0s, but the store makes its TTL of 15s one of 9s.",
+		},
 		"to give back is denied": {
 			func(w *world) { w.bad.Next(asynclocktest.Release.Any, asynclocktest.Fail(errDenied)) },
 			"ok server, fail lock, note messages, ok locks", "fail lock: A key can be taken and not given back: denied",

@@ -146,11 +146,13 @@ func (w *wait) grace(ctx context.Context) {
 	if !w.alive {
 		return
 	}
-	o := newOwner(w.st, w.session, scratchBeside(w.session, w.key))
+	o := w.newOwner(w.session, scratchBeside(w.session, w.key), w.settings.ttl)
 	defer o.end(ctx)
 	switch reply := within(ctx, askTime, o.take); {
 	case errors.Is(reply.Err, store.ErrGrace):
 		w.report("grace", Warn, graceFact(reply.Err), remedy(reply.Err))
+	case errors.Is(reply.Err, store.ErrInvalidOption):
+		// The TTL is too short for sessions of ZooKeeper, which has no such time.
 	case reply.Err != nil:
 		w.fail("grace", Note, "it is not known whether the server grants anything at present", reply.Err)
 	}

@@ -133,6 +133,9 @@ func TestWhy(t *testing.T) {
 			"ok key, note grace",
 			[]string{"note grace: It is not known whether the server grants anything at present: denied by the store"},
 		},
+		"a TTL that the store refuses": {
+			failing(asynclocktest.Acquire.Any, store.ErrInvalidOption), "ok key", nil,
+		},
 		"a lock without an end": {
 			func(w *world) { w.show(store.Info{Held: true, Holder: "a", Remaining: -1}) },
 			"ok holder, warn renewals",
