@@ -127,10 +127,14 @@ func TestAStoreThatChecksItself(t *testing.T) {
 		findings(got).wantChecks(w.T, "ok server, ok lock, ok messages, ok version, fail eviction, ok locks")
 
 		st.check = func(ctx context.Context, _ func(doctor.Finding)) { <-ctx.Done() }
+		began := time.Now()
 		if got, err = doctor.Check(w.Context(), st); err != nil {
 			w.Fatal(err)
 		}
 		findings(got).want(w.T, "warn store: The checks of the store itself did not end within 10s")
+		if took := time.Since(began); took > 11*time.Second {
+			w.Errorf("got %v, want some ten seconds", took)
+		}
 	})
 }
 

@@ -52,6 +52,16 @@ func TestWhy(t *testing.T) {
 				"note renewals: The holder is alive: it renewed the key within 1.3s", `note queue: 1 waits; the first is "b", for 11.3s`,
 			},
 		},
+		"a holder that had just renewed": {
+			func(w *world) {
+				w.hold("k", "a")
+				w.later(1200*time.Millisecond, func(s store.Session) {
+					s.Renew(w.Context(), []store.RenewRequest{{Key: "k", Owner: "a", TTL: time.Minute}})
+				})
+			},
+			"ok holder, note renewals",
+			[]string{"note renewals: The holder is alive: it renewed the key within 1.3s"},
+		},
 		"a key that changes hands": {
 			func(w *world) {
 				w.hold("k", "a", "b", "c")
