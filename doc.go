@@ -29,7 +29,7 @@
 //   - contrib: adapters for gocron, robfig/cron, certmagic, goose, golang-migrate, River and asynq, each a
 //     module of its own. docs/adapters.md says what each does.
 //   - examples: complete programs to copy, a module of its own.
-//   - cmd/asynclock: the command. It runs a program under a lock, and shows and frees locks.
+//   - cmd/asynclock: the command. It runs a program under a lock, shows and frees locks, and examines servers.
 //
 // Authors of a store read two:
 //

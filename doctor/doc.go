@@ -9,7 +9,8 @@
 //	}
 //
 // [Check] and [Why] open a session of their own on the store, as a client does. They take keys with random names below
-// [ScratchPrefix] only, for milliseconds, and give them back. They read other keys, and change none.
+// [ScratchPrefix] only, for milliseconds, and give them back. They read other keys, and change none. A store may remember
+// the last tokens of keys that were given back, as that of Redis does for an hour.
 //
 // To read the code, begin with check.go and why.go. Each check of a store is in a file of its own: server.go, lock.go,
 // messages.go and locks.go. holding.go says what is known of one key.
