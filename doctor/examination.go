@@ -27,8 +27,8 @@ type examination struct {
 	settings settings
 	findings []Finding
 
-	alive bool // the server answers, as far as is known
-	takes bool // a scratch key could be taken
+	alive bool          // the server answers, as far as is known
+	takes time.Duration // the TTL with which a scratch key could be taken; 0: none could
 }
 
 // prepare checks the arguments.

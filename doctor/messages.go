@@ -30,7 +30,7 @@ func (x *examination) messages(ctx context.Context) {
 	if !x.alive {
 		return
 	}
-	if !x.takes {
+	if x.takes == 0 {
 		x.report("messages", Note, "not tried, because no key could be taken", "")
 		return
 	}
@@ -46,7 +46,7 @@ func (x *examination) messages(ctx context.Context) {
 		return
 	}
 	defer end(ctx, session)
-	key, ttl := scratchKey(), max(x.settings.ttl, handoffTTL)
+	key, ttl := scratchKey(), max(x.takes, handoffTTL)
 	h := &handoff{holder: x.newOwner(x.session, key, ttl), waiter: x.newOwner(session, key, ttl), inbox: inbox}
 	defer h.waiter.end(ctx)
 	defer h.holder.end(ctx)

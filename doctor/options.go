@@ -16,7 +16,8 @@ type settings struct {
 	ttl time.Duration // of the clients
 }
 
-// WithTTL says which TTL the clients use, because some verdicts depend on it. Default [store.DefaultTTL]; from
+// WithTTL says which TTL the clients use, because some verdicts depend on it. Scratch keys have it, too, but at most the
+// default, unless the store refuses that. Default [store.DefaultTTL]; from
 // [store.MinTTL] to [store.MaxTTL]. Otherwise the error is [store.ErrInvalidOption].
 func WithTTL(d time.Duration) Option {
 	return func(s *settings) error {

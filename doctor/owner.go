@@ -12,6 +12,11 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
+// scratchTTL returns the TTL of scratch keys: that of the clients, as stores may refuse a short one, but at most the default.
+// A store may grant nothing for the longest TTL that it knows, as that of Redis does after a failover, and so a
+// scratch key with a long one would hold up others.
+func (x *examination) scratchTTL() time.Duration { return min(x.settings.ttl, store.DefaultTTL) }
+
 // An owner takes a scratch key.
 type owner struct {
 	session store.Session
@@ -24,10 +29,15 @@ type owner struct {
 
 // newOwner returns an owner that has asked for nothing yet.
 func (x *examination) newOwner(session store.Session, key string, ttl time.Duration) *owner {
-	return &owner{session: session, request: store.AcquireRequest{
-		Key: key, Owner: uuid.NewString(), TTL: ttl, GrantTTL: ttl, WaiterTTL: ttl,
-		NotifyRequests: x.st.Features().Retention, Description: "asynclock doctor",
+	o := &owner{session: session, request: store.AcquireRequest{
+		Key: key, Owner: uuid.NewString(), NotifyRequests: x.st.Features().Retention, Description: "asynclock doctor",
 	}}
+	o.setTTL(ttl)
+	return o
+}
+
+func (o *owner) setTTL(ttl time.Duration) {
+	o.request.TTL, o.request.GrantTTL, o.request.WaiterTTL = ttl, ttl, ttl
 }
 
 // ask requests the key, and joins its queue if that is wanted.

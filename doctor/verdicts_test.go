@@ -312,6 +312,34 @@ func TestScratchKeysAreGivenBack(t *testing.T) {
 	}
 }
 
+// TestScratchKeysHaveNoLongTTL, because Redis grants nothing in a bucket for the longest TTL after a failover, and in one
+// that is new.
+func TestScratchKeysHaveNoLongTTL(t *testing.T) {
+	story(t, func(w *world) {
+		w.check(doctor.WithTTL(time.Hour)).wantChecks(w.T, allOK)
+		if _, err := doctor.Why(w.Context(), w.clinic, "k", doctor.WithTTL(time.Hour)); err != nil {
+			w.Fatal(err)
+		}
+		for _, c := range w.bad.Calls(asynclocktest.Any) {
+			if ttl := max(c.Acquire.TTL, c.Acquire.GrantTTL, c.Renew.TTL); ttl > store.DefaultTTL {
+				w.Errorf("got a TTL of %v in %+v, want %v at most", ttl, c, store.DefaultTTL)
+			}
+		}
+	})
+}
+
+// TestAStoreThatRefusesShortTTLs: the clients use a longer one, as they have to with ZooKeeper.
+func TestAStoreThatRefusesShortTTLs(t *testing.T) {
+	story(t, func(w *world) {
+		w.clinic.features.Sessions = true
+		w.bad.Every(func(c asynclocktest.Call) bool {
+			return c.Op == asynclocktest.Acquire && c.Acquire.TTL < 30*time.Second
+		}, asynclocktest.Fail(store.ErrInvalidOption))
+		w.check(doctor.WithTTL(time.Minute)).wantChecks(w.T, allOK)
+		w.check(doctor.WithTTL(29*time.Second)).wantChecks(w.T, "ok server, fail lock, note messages, ok locks")
+	})
+}
+
 // TestOnlyScratchKeysAreTouched, and no key is taken by force.
 func TestOnlyScratchKeysAreTouched(t *testing.T) {
 	story(t, func(w *world) {

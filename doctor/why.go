@@ -27,7 +27,8 @@ const (
 //   - "renewals": what has changed within two seconds. Note: the holder has renewed, or has not yet, or the key has changed
 //     hands. Warn: the key is held without a TTL.
 //   - "queue": Note: how many wait, who is the first, and for how long.
-//   - "grace": Warn: the server grants nothing yet, as after a restart or a failover. Note: it could not be found out.
+//   - "grace": Warn: the server grants nothing yet, as after a restart or a failover. Note: it could not be found out. A
+//     time that only TTLs above the default meet is overlooked.
 //
 // The key itself is only looked at. A scratch key is taken and given back for "grace". Why takes at most some seconds. If the
 // server is silent, these are at most five.
@@ -146,7 +147,7 @@ func (w *wait) grace(ctx context.Context) {
 	if !w.alive {
 		return
 	}
-	o := w.newOwner(w.session, scratchBeside(w.session, w.key), w.settings.ttl)
+	o := w.newOwner(w.session, scratchBeside(w.session, w.key), w.scratchTTL())
 	defer o.end(ctx)
 	switch reply := within(ctx, askTime, o.take); {
 	case errors.Is(reply.Err, store.ErrGrace):
