@@ -25,11 +25,12 @@
 //   - [github.com/asynclock/asynclock-go/once]: a job that runs once in each interval, in one of many
 //     processes.
 //   - [github.com/asynclock/asynclock-go/elect]: a leader among many processes.
+//   - [github.com/asynclock/asynclock-go/doctor]: whether a store is fit for locks, and why a key is waited for.
 //   - [github.com/asynclock/asynclock-go/asynclockotel]: metrics and traces by OpenTelemetry. docs/observability.md
 //   - contrib: adapters for gocron, robfig/cron, certmagic, goose, golang-migrate, River and asynq, each a
 //     module of its own. docs/adapters.md says what each does.
 //   - examples: complete programs to copy, a module of its own.
-//   - cmd/asynclock: the command. It runs a program under a lock, and shows and frees locks.
+//   - cmd/asynclock: the command. It runs a program under a lock, shows and frees locks, and examines servers.
 //
 // Authors of a store read two:
 //

@@ -17,3 +17,12 @@ const (
 	Warn = store.VerdictWarn
 	Fail = store.VerdictFail
 )
+
+// Worst returns the worst verdict of the findings, and [OK] of none.
+func Worst(findings []Finding) Verdict {
+	worst := OK
+	for _, f := range findings {
+		worst = max(worst, f.Verdict)
+	}
+	return worst
+}

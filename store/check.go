@@ -12,8 +12,8 @@ type CheckedStore interface {
 	Store
 
 	// Check examines the servers and reports what it finds, one after the other, in an order that is always the
-	// same. It reads only, and disturbs no lock. Something that it can't find out is a [VerdictNote], whose Fix says
-	// which right it lacks. It returns when it has reported all, or soon after ctx has ended.
+	// same. It reads only, and disturbs no lock. It reports with [VerdictNote] what it can't find out, and says in
+	// Fix which right it lacks. It returns when it has reported all, or soon after ctx has ended.
 	Check(ctx context.Context, report func(Finding))
 }
 
@@ -31,6 +31,7 @@ type Finding struct {
 // A Verdict says how good it is what a check has found.
 type Verdict int
 
+// The verdicts, from the best to the worst.
 const (
 	VerdictOK   Verdict = iota // as it should be
 	VerdictNote                // worth knowing

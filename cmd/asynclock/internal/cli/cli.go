@@ -101,7 +101,7 @@ To see it at work, with nothing installed:
 		a.demoCommand(), a.workerCommand(),
 		a.runCommand(), a.electCommand(), a.guardCommand(),
 		a.lsCommand(), a.topCommand(), a.inspectCommand(), a.runsCommand(), a.unlockCommand(), a.permitsCommand(),
-		a.migrateCommand(), a.benchCommand(),
+		a.doctorCommand(), a.whyCommand(), a.benchCommand(), a.migrateCommand(),
 		a.versionCommand(), a.packagingCommand(),
 		&cobra.Command{Use: "server", Short: "How to say where the locks are", Long: strings.TrimSpace(environmentHelp)},
 		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: strings.TrimSpace(exitCodesHelp)},

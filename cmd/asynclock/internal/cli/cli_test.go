@@ -47,6 +47,13 @@ func TestBadCommandLines(t *testing.T) {
 		{"run x --holder \x07 -- true", "invalid option"},
 		{"run " + strings.Repeat("k", 513) + " -- true", "invalid key"},
 		{"inspect \xff", "invalid key"},
+		{"doctor k", "unknown command"},
+		{"doctor --ttl 0s", "invalid option"},
+		{"doctor --ttl x", "invalid argument"},
+		{"doctor --prefix a{b", "invalid option"},
+		{"doctor --redis http://127.0.0.1", "does not begin with redis://"},
+		{"why", "give one KEY"},
+		{"why \xff", "invalid key"},
 		{"ls --prefix a{b", "invalid option"},
 		{"ls --redis http://127.0.0.1", "begins with none of"},
 		{"ls --redis redis://127.0.0.1:1?master=main", "a parameter that means nothing"},
@@ -118,7 +125,7 @@ func TestLockSuggestsRun(t *testing.T) {
 // TestHelpHasExamples: each command about keys shows how it is called.
 func TestHelpHasExamples(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"run", "elect", "ls", "inspect", "runs", "unlock", "permits"} {
+	for _, command := range []string{"run", "elect", "ls", "inspect", "runs", "unlock", "permits", "why"} {
 		got := run(t, command, "--help")
 		_, examples, _ := strings.Cut(got.stdout, "Examples:\n")
 		if !strings.Contains(examples, "\n  asynclock "+command+" ") {
@@ -136,7 +143,7 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	redis.hold(t, "orders/1", "orders/2", "report")
-	for _, command := range []string{"inspect", "unlock"} {
+	for _, command := range []string{"inspect", "unlock", "why"} {
 		got := run(t, "__complete", command, "--redis", redis.url, "orders/")
 		if want := "orders/1\norders/2\n:4\n"; got.stdout != want {
 			t.Errorf("%s: got completions %q, want %q", command, got.stdout, want)

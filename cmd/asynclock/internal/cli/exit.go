@@ -17,6 +17,8 @@ import (
 const (
 	exitOK            = 0
 	exitUnsafe        = 1
+	exitWarn          = 1
+	exitFail          = 2
 	exitUsage         = 64
 	exitForeign       = 65
 	exitUnreachable   = 69
@@ -33,7 +35,9 @@ const (
 const exitCodesHelp = `
 Exit codes:
     0  done; run exits with the command's own code, 0 or any other
-    1  demo: an update made under the lock was lost, or a stale token accepted
+    1  demo: an update made under the lock was lost, or a stale token accepted;
+       doctor, why: there is a warning
+    2  doctor, why: locks don't work, or the server can't be reached
    64  the command line, a key or an option is invalid
    65  the data under the key is not asynclock's, or the tables are not this
        release's; nothing was changed

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -53,12 +54,26 @@ func TestRealServers(t *testing.T) {
 func TestAServerThatHasJustStartedSaysForHowLongItGrantsNothing(t *testing.T) {
 	t.Parallel()
 	at := place{redistest.Start(t, servers.Config{}).URL()}
+	wantGrace(t, at)
 	nightly := at.background(t.Context(), "run", "nightly", "--wait", "0", "--", program(t), "exit", "7")
 	defer func() {
 		finished(t, nightly).want(t, 7, `waiting for "nightly": the server was started or promoted lately, and grants nothing for 1`)
 	}()
 	got := at.run(t, "run", "k", "--wait", "2s", "--", program(t), "exit", "0")
 	got.want(t, 124, `waiting for "k": nobody holds it, but the server was started or promoted lately, and grants nothing for 1`, `no lock on "k" within 2s: `)
+}
+
+// wantGrace expects that doctor and why say it, too.
+func wantGrace(t *testing.T, at place) {
+	t.Helper()
+	for command, check := range map[string]string{"doctor": "lock", "why k": "grace"} {
+		got := at.run(t, strings.Fields(command)...)
+		got.want(t, 1)
+		says := regexp.MustCompile(`(?m)^warn  ` + check + ` +The server was started or promoted lately, and grants nothing for 1\S+s yet`)
+		if !says.MatchString(got.stdout) {
+			t.Errorf("%s: got %s, want %s", command, got.stdout, says)
+		}
+	}
 }
 
 func testServer(t *testing.T, at place, anonymous bool) {
@@ -89,6 +104,17 @@ func testServer(t *testing.T, at place, anonymous bool) {
 	got.want(t, 0)
 	if want := fmt.Sprintf(`{"key":%q,"held":true,"holder":%q`, key("orders/1"), holder); !anonymous && !strings.HasPrefix(got.stdout, want) {
 		t.Errorf("got %s, want orders/1 as held by me", got.stdout)
+	}
+	holds := `ok    holder    Held by "` + holder
+	if anonymous {
+		holds = "ok    holder    Held by "
+	}
+	if got = at.run(t, "why", key("orders/1")); got.code > 1 || !strings.HasPrefix(got.stdout, holds) {
+		t.Errorf("got code %d and %s, want orders/1 as held by me", got.code, got.stdout)
+	}
+	got = at.run(t, "doctor", "--ttl", "1h") // some of these servers are set up to lose data
+	if !regexp.MustCompile(`(?s)ok    lock .*\n(ok|note)  +messages .*\n(ok|note)  +locks  .* held`).MatchString(got.stdout) {
+		t.Errorf("got code %d and %s, want that locks and messages work", got.code, got.stdout)
 	}
 	at.run(t, "unlock", "--force", "--token", "0", key("orders/1")).want(t, 0)
 	// A holder whose inbox is not open yet hears of it by its next renewal, and not why.

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/doctor"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/sqlstore"
+)
+
+const findingsHelp = `
+A line is a verdict, what was checked, and the fact. A line below it may say what
+to do. The verdicts:
+  ok    as it should be
+  note  worth knowing
+  warn  locks work, and may be lost, be slow, or not survive a fault
+  fail  locks don't work, or exclude nobody
+The exit code is 0, but 1 if there is a warn, and 2 if there is a fail.
+
+With --json, one JSON object per line, always with these fields. Fields may be
+added, never renamed or removed:
+  check    what was checked, such as server or messages
+  verdict  ok, note, warn or fail
+  fact     what is the case
+  fix      what to do about it; empty if there is nothing to do
+`
+
+func (a *app) doctorCommand() *cobra.Command {
+	asJSON, ttl := false, store.DefaultTTL
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find out whether the server is fit for locks",
+		Long: `doctor finds out whether the server is fit for locks. It measures how fast the
+server answers, takes a key with a random name, has another client wait for it,
+and gives it back. It looks at how the server is set up, as far as this user may
+see that, and at the keys that are in use. It changes none of them. It takes a
+few seconds, and half a minute at most.
+` + findingsHelp,
+		Example: `  # Is the server fit for locks?
+  asynclock doctor
+
+  # The same, for clients that use a TTL of a minute.
+  asynclock doctor --ttl 1m
+
+  # What has to be done?
+  asynclock doctor --json | jq -r 'select(.fix != "").fix'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.diagnose(cmd.Context(), asJSON, func(ctx context.Context, st store.Store) ([]doctor.Finding, error) {
+				return doctor.Check(ctx, st, doctor.WithTTL(ttl))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per finding and line")
+	cmd.Flags().DurationVar(&ttl, "ttl", ttl, "the `TTL` that the clients use: a server may be too slow for a short one")
+	return cmd
+}
+
+func (a *app) whyCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "why KEY",
+		Short: "Find out why a wait for a key takes long",
+		Long: `why finds out why a wait for a key takes long: who holds the key, whether that
+holder renews it, how many wait, and whether the server grants anything at
+present. It looks at the key for two seconds and does not touch it. It exits with
+0 also if the key is held.
+` + findingsHelp,
+		Example: `  # Why does the deployment not begin?
+  asynclock why deploy`,
+		Args:              oneKey,
+		ValidArgsFunction: a.completeKey,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.diagnose(cmd.Context(), asJSON, func(ctx context.Context, st store.Store) ([]doctor.Finding, error) {
+				return doctor.Why(ctx, st, args[0])
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per finding and line")
+	return cmd
+}
+
+// diagnose prints what examine finds, and exits as the worst verdict says. A store that can't be opened is a finding, too.
+func (a *app) diagnose(ctx context.Context, asJSON bool, examine func(context.Context, store.Store) ([]doctor.Finding, error)) error {
+	findings, err := a.examine(ctx, examine)
+	show := printFindings
+	if asJSON {
+		show = printFindingsJSON
+	}
+	if err := errors.Join(err, show(a.stdout, findings)); err != nil {
+		return err
+	}
+	switch doctor.Worst(findings) {
+	case doctor.Warn:
+		return &exitError{exitWarn, nil}
+	case doctor.Fail:
+		return &exitError{exitFail, nil}
+	}
+	return nil
+}
+
+func (a *app) examine(ctx context.Context, examine func(context.Context, store.Store) ([]doctor.Finding, error)) ([]doctor.Finding, error) {
+	st, err := a.openStore(ctx)
+	switch exit := (*exitError)(nil); {
+	case errors.As(err, &exit), errors.Is(err, asynclock.ErrInvalidOption):
+		return nil, err // the command line is wrong
+	case err != nil:
+		found := doctor.Unopened(err)
+		if errors.As(err, new(*sqlstore.SchemaError)) {
+			found.Fix = "Run 'asynclock migrate', which makes and updates tables."
+		}
+		return []doctor.Finding{found}, ctx.Err()
+	}
+	defer st.Close()
+	return examine(ctx, st)
+}
+
+// A findingJSON is a finding for programs. Fields may be added, never renamed or removed.
+type findingJSON struct {
+	Check   string         `json:"check"`
+	Verdict doctor.Verdict `json:"verdict"`
+	Fact    string         `json:"fact"`
+	Fix     string         `json:"fix"`
+}
+
+func printFindingsJSON(out io.Writer, findings []doctor.Finding) error {
+	for _, f := range findings {
+		if err := printJSON(out, findingJSON{f.Check, f.Verdict, f.Fact, f.Fix}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printFindings prints a line per finding, for people, and one below it if there is something to do.
+func printFindings(out io.Writer, findings []doctor.Finding) error {
+	width := 0
+	for _, f := range findings {
+		width = max(width, len(printable(f.Check)))
+	}
+	for _, f := range findings {
+		if _, err := fmt.Fprintf(out, "%-4v  %-*s  %s\n", f.Verdict, width, printable(f.Check), printable(f.Fact)); err != nil {
+			return err
+		}
+		if f.Fix != "" {
+			fmt.Fprintf(out, "%*sfix: %s\n", len("warn")+2+width+2, "", printable(f.Fix))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+)
+
+const (
+	serverTime  = 3 * time.Second // for the check of the server
+	warmUpTime  = time.Second     // at most, before requests are measured
+	warmUps     = 10              // each of another key, as keys may have different servers
+	roundTrips  = 20
+	lateRenewal = 15 // a client sends large calls once renewals are late by this part of the TTL
+)
+
+// server finds out whether the server answers, and how fast.
+func (x *examination) server(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, serverTime)
+	defer cancel()
+	trips, err := measure(ctx, x.session)
+	if len(trips) == 0 {
+		x.fail("answers", Fail, "a key can't be inspected", err)
+		return
+	}
+	p50, p99 := quantile(trips, 0.5), quantile(trips, 0.99)
+	fact := fmt.Sprintf("answers within %s (p50) and %s (p99 of %s)", short(p50), short(p99), count(len(trips), "request", "requests"))
+	switch late := x.settings.ttl / lateRenewal; {
+	case err != nil:
+		x.fail("answers", Warn, fact+", and then failed", err)
+	case p99 > late:
+		x.report("answers", Warn, fact+": renewals may come late, as that is more than a fifteenth of the TTL, "+short(late),
+			"use a longer TTL, or find out what makes the server or the network slow")
+	default:
+		x.report("answers", OK, fact, "")
+	}
+}
+
+// measure returns how long requests take. Those that open connections are left out, if there are others.
+func measure(ctx context.Context, session store.Session) ([]time.Duration, error) {
+	var trips []time.Duration
+	var err error
+	base, began, warm := scratchKey(), time.Now(), 0
+	for n := 0; n < warm+roundTrips && ctx.Err() == nil && err == nil; n++ {
+		if n == warm && n < warmUps && time.Since(began) < warmUpTime {
+			warm++
+		}
+		sent := time.Now()
+		_, err = session.Inspect(ctx, fmt.Sprintf("%s/%d", base, n%warmUps))
+		if trip := time.Since(sent); err == nil || ctx.Err() != nil && n > 0 && trip > slices.Max(trips) {
+			trips = append(trips, trip) // a server that falls silent is a slow one
+		}
+	}
+	if len(trips) == 0 {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		err = nil
+	}
+	return trips[min(warm, len(trips)-1):], err
+}
+
+// quantile returns the smallest of the durations that is not less than that part of them.
+func quantile(trips []time.Duration, part float64) time.Duration {
+	sorted := slices.Sorted(slices.Values(trips))
+	return sorted[int(math.Ceil(part*float64(len(sorted))))-1]
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/asynclock/asynclock-go/store"
+)
+
+const (
+	watchTime  = 2 * time.Second        // for a renewal or a handoff to be seen
+	watchPause = 250 * time.Millisecond // between two looks
+)
+
+// Why finds out why a wait for the key takes long. Its findings are, as far as they apply, in this order:
+//
+//   - "answers": Fail: it does not answer.
+//   - "key": Fail: what is stored under it is foreign data, so nobody can lock it. OK: nobody holds it and nobody waits.
+//     Note: nobody holds it although some wait, which lasts for a moment or until the first of them is found to be dead.
+//   - "holder": who holds the key, with which token, and for how long without a renewal. OK if nobody waits, and
+//     otherwise Note.
+//   - "renewals": what has changed within two seconds. Note: the holder has renewed, or has not yet, or the key has changed
+//     hands. Warn: the key is held without a TTL.
+//   - "queue": Note: how many wait, who is the first, and for how long.
+//   - "grace": Warn: the server grants nothing yet, as after a restart or a failover. Note: it could not be found out. A
+//     time that only TTLs above the default meet is overlooked.
+//
+// The key itself is only looked at. A scratch key is taken and given back for "grace". Why takes at most some seconds. If the
+// server is silent, these are at most five.
+//
+// The error is [store.ErrInvalidKey] for a key that no store would take, and otherwise as in [Check].
+func Why(ctx context.Context, st store.Store, key string, opts ...Option) ([]Finding, error) {
+	x, err := prepare(ctx, st, opts)
+	if err != nil {
+		return nil, err
+	}
+	if key == "" || len(key) > store.MaxKeyLen || !utf8.ValidString(key) {
+		return nil, fmt.Errorf("%w: it has to be UTF-8 of 1 to %d bytes", store.ErrInvalidKey, store.MaxKeyLen)
+	}
+	if err := x.open(); err != nil || x.session == nil {
+		return x.findings, err
+	}
+	defer x.close(ctx)
+	w := wait{examination: x, key: key}
+	if s, ok := x.session.(store.SpellingSession); ok {
+		w.key = s.Spell(key)
+	}
+	findings, err := x.all(ctx, w.standing, w.grace)
+	if errors.Is(w.invalid, store.ErrInvalidKey) { // a store may have its own rules
+		return nil, w.invalid
+	}
+	return findings, err
+}
+
+// A wait is an examination of one key.
+type wait struct {
+	*examination
+
+	key     string
+	invalid error
+}
+
+// standing says how the key stands.
+func (w *wait) standing(ctx context.Context) {
+	info, err := w.look(ctx)
+	if err != nil {
+		w.unknown(err)
+		return
+	}
+	if !info.Held && info.Waiters == 0 {
+		w.report("key", OK, "nobody holds it, and nobody waits for it", "")
+		return
+	}
+	change, err := w.watch(ctx, info)
+	if err != nil {
+		w.unknown(err)
+		return
+	}
+	if info.Held {
+		w.holder(&info)
+		w.renewals(&info, &change)
+	} else {
+		w.heldByNobody(&change)
+	}
+	w.queue(&change.after)
+}
+
+// unknown reports that nothing is known of the key.
+func (w *wait) unknown(err error) {
+	switch {
+	case errors.Is(err, store.ErrInvalidKey):
+		w.invalid, w.alive = err, false
+	case errors.Is(err, store.ErrForeignData):
+		w.fail("key", Fail, "nobody can lock it", err)
+	default:
+		w.fail("answers", Fail, "the key can't be inspected", err)
+	}
+}
+
+func (w *wait) look(ctx context.Context) (store.Info, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	return w.session.Inspect(ctx, w.key)
+}
+
+// A change is what has become of a key between two looks.
+type change struct {
+	after   store.Info
+	elapsed time.Duration
+	renewed bool // the rest of the TTL is longer than it would be otherwise
+	passed  bool // it has another holder, or none, or had none; or nobody waits any more for what nobody holds
+}
+
+// notable is how much longer the rest of a TTL has to be than expected. Two looks take a moment.
+const notable = 100 * time.Millisecond
+
+// watch looks until something has changed.
+func (w *wait) watch(ctx context.Context, before store.Info) (c change, err error) {
+	for began := time.Now(); c.elapsed < watchTime && !c.renewed && !c.passed; {
+		if err := pause(ctx, watchPause); err != nil {
+			return c, err
+		}
+		if c.after, err = w.look(ctx); err != nil {
+			return c, err
+		}
+		c.elapsed = time.Since(began)
+		c.passed = hasPassed(&before, &c.after)
+		c.renewed = before.Held && before.Remaining >= 0 && c.after.Remaining-(before.Remaining-c.elapsed) > notable
+	}
+	return c, nil
+}
+
+func hasPassed(before, after *store.Info) bool {
+	if !before.Held && after.Waiters == 0 {
+		return true
+	}
+	return after.Held != before.Held || after.Token != before.Token || after.Holder != before.Holder
+}
+
+// grace finds out whether the server grants nothing yet. It takes a scratch key, for the key itself may be free.
+func (w *wait) grace(ctx context.Context) {
+	if !w.alive {
+		return
+	}
+	o := w.newOwner(w.session, scratchBeside(w.session, w.key), w.scratchTTL())
+	defer o.end(ctx)
+	switch reply := within(ctx, askTime, o.take); {
+	case errors.Is(reply.Err, store.ErrGrace):
+		w.report("grace", Warn, graceFact(reply.Err), remedy(reply.Err))
+	case errors.Is(reply.Err, store.ErrInvalidOption):
+		// The TTL is too short for sessions of ZooKeeper, which has no such time.
+	case reply.Err != nil:
+		w.fail("grace", Note, "it is not known whether the server grants anything at present", reply.Err)
+	}
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/doctor"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+func TestWhy(t *testing.T) {
+	foreign := fmt.Errorf("%w: a list", store.ErrForeignData)
+	for name, c := range map[string]struct {
+		cause  func(w *world)
+		checks string
+		want   []string
+	}{
+		"free": {
+			func(*world) {}, "ok key", []string{"ok key: Nobody holds it, and nobody waits for it"},
+		},
+		"held and not waited for": {
+			func(w *world) { w.hold("k", "a\n") },
+			"ok holder, note renewals",
+			[]string{`ok holder: Held by "a\n", token 1, 1m0s of its TTL left`},
+		},
+		"a holder that does not renew": {
+			func(w *world) { w.hold("k", "a", "b", "c"); time.Sleep(10 * time.Second) },
+			"note holder, note renewals, note queue",
+			[]string{
+				`note holder: Held by "a", token 1, 50s of its TTL left`,
+				"note renewals: No renewal within 2s yet, which proves nothing; if the holder is dead, the key is free in 48s",
+				`note queue: 2 wait; the first is "b", for 12s`,
+			},
+		},
+		"a holder that renews": {
+			func(w *world) {
+				w.hold("k", "a", "b")
+				time.Sleep(10 * time.Second)
+				w.later(1200*time.Millisecond, func(s store.Session) {
+					s.Renew(w.Context(), []store.RenewRequest{{Key: "k", Owner: "a", TTL: time.Minute}})
+				})
+			},
+			"note holder, note renewals, note queue",
+			[]string{
+				"note renewals: The holder is alive: it renewed the key within 1.3s", `note queue: 1 waits; the first is "b", for 11.3s`,
+			},
+		},
+		"a holder that had just renewed": {
+			func(w *world) {
+				w.hold("k", "a")
+				w.later(1200*time.Millisecond, func(s store.Session) {
+					s.Renew(w.Context(), []store.RenewRequest{{Key: "k", Owner: "a", TTL: time.Minute}})
+				})
+			},
+			"ok holder, note renewals",
+			[]string{"note renewals: The holder is alive: it renewed the key within 1.3s"},
+		},
+		"a key that changes hands": {
+			func(w *world) {
+				w.hold("k", "a", "b", "c")
+				w.later(300*time.Millisecond, release("a"))
+			},
+			"note holder, note renewals, note queue",
+			[]string{
+				`note holder: Held by "a"`, "note renewals: It changed hands within 500ms, from token 1 to 1048579, so the wait moves on",
+				`note queue: 1 waits; the first is "c"`,
+			},
+		},
+		"a key that is given back": {
+			func(w *world) {
+				w.hold("k", "a")
+				w.later(300*time.Millisecond, release("a"))
+			},
+			"ok holder, note renewals",
+			[]string{"note renewals: It was given back within 500ms, so the wait moves on"},
+		},
+		"readers and a writer": {
+			func(w *world) {
+				for _, reader := range []string{"a", "b", "c", "d"} {
+					w.ask(store.AcquireRequest{Key: "k", Owner: reader, Description: reader, Share: store.Share{Mode: store.Shared}}, store.Granted)
+				}
+				w.ask(store.AcquireRequest{Key: "k", Owner: "w", Description: "w", Wait: true}, store.Waiting)
+			},
+			"note holder, note renewals, note queue",
+			[]string{
+				`note holder: Readers hold it together: "a", "b", "c", …, token `, "note renewals: No renewal", `note queue: 1 waits; the first is "w"`,
+			},
+		},
+		"readers that come and go": {
+			func(w *world) {
+				shared := store.Share{Mode: store.Shared}
+				w.ask(store.AcquireRequest{Key: "k", Owner: "a", Share: shared}, store.Granted)
+				w.later(time.Second/10, func(store.Session) { w.ask(store.AcquireRequest{Key: "k", Owner: "b", Share: shared}, store.Granted) })
+			},
+			"ok holder, note renewals",
+			[]string{"note renewals: Its holders changed within 250ms, so they are alive"},
+		},
+		"permits": {
+			func(w *world) {
+				take := func(owner string, weight int32, wait bool, want store.AcquireStatus) {
+					share := store.Share{Mode: store.Permits, Weight: weight, Limit: 5}
+					w.ask(store.AcquireRequest{Key: "k", Owner: owner, Description: owner, Share: share, Wait: wait}, want)
+				}
+				take("a", 3, false, store.Granted)
+				take("b", 1, false, store.Granted)
+				take("c", 2, true, store.Waiting)
+			},
+			"note holder, note renewals, note queue",
+			[]string{
+				`note holder: 4 of 5 permits are out: "a" (3), "b", token 2`,
+				`note queue: 1 waits; the first is "c", for 2s, who requests more permits than the 1 that are free`,
+			},
+		},
+		"nobody holds it in the grace": {
+			func(w *world) {
+				w.show(store.Info{Waiters: 1})
+				w.bad.Every(asynclocktest.Acquire.Any, asynclocktest.Fail(&store.GraceError{Remaining: 12 * time.Second}))
+			},
+			"note key, note queue, warn grace",
+			[]string{
+				"note key: Nobody holds it although some wait", "note queue: 1 waits", "warn grace: The server was started or promoted lately, and grants nothing for 12s yet",
+			},
+		},
+		"nobody holds it for a moment": {
+			func(w *world) { w.show(store.Info{Waiters: 1}, store.Info{Held: true, Holder: "b"}) },
+			"note key",
+			[]string{`note key: Nobody held it, and "b" got it within 250ms, so the wait moves on`},
+		},
+		"nobody waits any more": {
+			func(w *world) { w.show(store.Info{Waiters: 1}, store.Info{}) },
+			"ok key",
+			[]string{"ok key: Nobody holds it, and those who waited left within 250ms"},
+		},
+		"it is denied to take a scratch key": {
+			failing(asynclocktest.Acquire.Any, errDenied),
+			"ok key, note grace",
+			[]string{"note grace: It is not known whether the server grants anything at present: denied by the store"},
+		},
+		"a TTL that the store refuses": {
+			failing(asynclocktest.Acquire.Any, store.ErrInvalidOption), "ok key", nil,
+		},
+		"a lock without an end": {
+			func(w *world) { w.show(store.Info{Held: true, Holder: "a", Remaining: -1}) },
+			"ok holder, warn renewals",
+			[]string{`ok holder: Held by "a"`, "warn renewals: It is held without a TTL"},
+		},
+		"a server that does not count TTLs": {
+			func(w *world) {
+				w.clinic.features.Sessions = true
+				w.show(store.Info{Held: true, Holder: "a", Remaining: -1})
+			},
+			"ok holder, note renewals",
+			[]string{"note renewals: The server counts no TTLs"},
+		},
+		"foreign data": {
+			failing(asynclocktest.Inspect.Any, foreign),
+			"fail key",
+			[]string{"fail key: Nobody can lock it: foreign data under the key: a list"},
+		},
+		"nobody is there": {
+			failing(asynclocktest.Inspect.Any, store.ErrUnreachable),
+			"fail answers",
+			[]string{"fail answers: The key can't be inspected: store unreachable"},
+		},
+		"the server is silent": {
+			func(w *world) { w.bad.Every(asynclocktest.Any, asynclocktest.Hang) },
+			"fail answers",
+			[]string{"fail answers: The key can't be inspected: the server did not answer in time"},
+		},
+		"the server falls silent": {
+			func(w *world) {
+				w.hold("k", "a")
+				w.bad.Next(asynclocktest.Inspect.Any, nil)
+				w.bad.Every(asynclocktest.Inspect.Any, asynclocktest.Hang)
+			},
+			"fail answers",
+			[]string{"fail answers: The key can't be inspected: the server did not answer in time"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				c.cause(w)
+				began := time.Now()
+				got := w.why("k")
+				if took := time.Since(began); took > 5*time.Second {
+					w.Errorf("got %v, want five seconds at most", took)
+				}
+				got.wantChecks(w.T, c.checks)
+				got.want(w.T, c.want...)
+			})
+		})
+	}
+}
+
+// later lets another client do something while the doctor looks.
+func (w *world) later(d time.Duration, do func(store.Session)) {
+	session := w.session()
+	time.AfterFunc(d, func() { do(session) })
+}
+
+func release(owner string) func(store.Session) {
+	return func(s store.Session) {
+		s.Release(context.Background(), []store.ReleaseRequest{{Key: "k", Owner: owner}})
+	}
+}
+
+// show lets Inspect show these, one after the other, and the last of them again and again.
+func (w *world) show(infos ...store.Info) { w.clinic.shown = infos }
+
+// TestHowToTakeAKey: the command in a fix can be copied.
+func TestHowToTakeAKey(t *testing.T) {
+	for key, want := range map[string]string{
+		"orders/42": `asynclock unlock orders/42 --force --token 1`,
+		"it's":      `asynclock unlock 'it'\''s' --force --token 1`,
+		"$HOME":     `asynclock unlock '$HOME' --force --token 1`,
+		"über":      `asynclock unlock 'über' --force --token 1`,
+		"a\x1b[31m": `asynclock unlock "a\x1b[31m" --force --token 1`,
+	} {
+		t.Run(key, func(t *testing.T) {
+			story(t, func(w *world) {
+				w.hold(key, "a", "b")
+				if got := w.why(key); !strings.HasSuffix(got[0].Fix, want) {
+					w.Errorf("got %v, want %s", got, want)
+				}
+			})
+		})
+	}
+}
+
+// lanes is a store whose keys have 300 routes, and which spells some keys in another way.
+type lanes struct{ store.Store }
+
+func (l lanes) Open(id string, notify func(store.Event)) (store.Session, error) {
+	session, err := l.Store.Open(id, notify)
+	return &laneSession{session}, err
+}
+
+type laneSession struct{ store.Session }
+
+func (*laneSession) Lane(key string) (sum int) {
+	for _, b := range []byte(key) {
+		sum = (sum*31 + int(b)) % 300
+	}
+	return sum
+}
+
+func (*laneSession) Spell(string) string { return "spelled" }
+
+// TestTheGraceOfAKeyIsThatOfItsServer: the scratch key has the lane of the key, as the store spells it.
+func TestTheGraceOfAKeyIsThatOfItsServer(t *testing.T) {
+	story(t, func(w *world) {
+		w.hold("spelled", "a")
+		got, err := doctor.Why(w.Context(), lanes{w.bad}, "key")
+		if err != nil {
+			w.Fatal(err)
+		}
+		findings(got).want(w.T, `ok holder: Held by "a"`)
+		calls := w.bad.Calls(asynclocktest.Acquire.Any)
+		var lane *laneSession
+		if len(calls) != 1 || lane.Lane(calls[0].Key) != lane.Lane("spelled") {
+			w.Errorf("got requests %+v, want one in the lane of the key", calls)
+		}
+	})
+}
+
+// TestAKeyThatTheStoreRefuses is the caller's mistake, not a finding.
+func TestAKeyThatTheStoreRefuses(t *testing.T) {
+	story(t, func(w *world) {
+		w.bad.Every(asynclocktest.Inspect.Any, asynclocktest.Fail(store.ErrInvalidKey))
+		if got, err := doctor.Why(w.Context(), w.clinic, "k"); !errors.Is(err, store.ErrInvalidKey) || len(got) != 0 {
+			w.Errorf("got %v and %v, want %v", got, err, store.ErrInvalidKey)
+		}
+	})
+}
