@@ -105,7 +105,7 @@ func TestDoctorWithoutRights(t *testing.T) {
 		return standalone(c, command)
 	})
 	got := redis.run(t, "doctor")
-	got.wantFindings(t, "fail server", "fail lock", "note messages", "ok locks")
+	got.wantFindings(t, "fail answers", "fail lock", "note messages", "ok locks")
 	if !strings.Contains(got.stdout, "no permissions to run the 'evalsha") {
 		t.Errorf("got %s, want the right that is missing", got.stdout)
 	}
