@@ -78,11 +78,12 @@ func (x *examination) all(ctx context.Context, checks ...func(context.Context)) 
 	return x.findings, nil
 }
 
-func (x *examination) add(f Finding) { x.findings = append(x.findings, f) }
-
-func (x *examination) report(check string, v Verdict, fact, fix string) {
-	x.add(Finding{Check: check, Verdict: v, Fact: sentence(fact), Fix: sentence(fix)})
+func (x *examination) add(f Finding) {
+	f.Fact, f.Fix = sentence(f.Fact), sentence(f.Fix)
+	x.findings = append(x.findings, f)
 }
+
+func (x *examination) report(check string, v Verdict, fact, fix string) { x.add(Finding{check, v, fact, fix}) }
 
 // fail reports an error that ended a check, and remembers if the server does not answer.
 func (x *examination) fail(check string, v Verdict, during string, err error) {

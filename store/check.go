@@ -22,9 +22,10 @@ type Finding struct {
 	// Check is what was checked, in a few words that stay the same, such as "eviction".
 	Check   string
 	Verdict Verdict
-	// Fact says what is the case, in a sentence. It may name servers, and never has a password or an owner.
+	// Fact says what is the case, in a sentence, whose capital letter and full stop may be missing. It may name servers,
+	// and never has a password or an owner.
 	Fact string
-	// Fix says what to do about it. It is empty if there is nothing to do.
+	// Fix says what to do about it, likewise. It is empty if there is nothing to do.
 	Fix string
 }
 

@@ -142,11 +142,14 @@ func (d Deployment) look(ctx context.Context, servers []*server, report func(sto
 
 // silent is the finding of a server that has not answered.
 func silent(err error) store.Finding {
-	fix := "Look whether it runs, and whether the address is right."
-	if errors.Is(err, store.ErrDenied) {
-		fix = "Add the rights that docs/security.md lists: " + grant("evalsha", "eval", "time")
+	found := store.Finding{
+		Check: "server", Verdict: store.VerdictFail, Fact: fmt.Sprintf("The server has not said how it is set up: %v.", err),
+		Fix: "Look whether it runs, and whether the address is right.",
 	}
-	return store.Finding{Check: "server", Verdict: store.VerdictFail, Fact: fmt.Sprintf("The server has not answered: %v.", err), Fix: fix}
+	if errors.Is(err, store.ErrDenied) {
+		found.Fix = "Add the rights that docs/security.md lists: " + grant("evalsha", "eval", "time")
+	}
+	return found
 }
 
 // merge makes one finding of those of several servers: the first of the worst, which names its server.

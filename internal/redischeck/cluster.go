@@ -99,7 +99,7 @@ func (t topology) state(s *server) store.Finding {
 	switch {
 	case t.ranges != nil && served < allSlots:
 		found.Verdict, found.Fact = store.VerdictFail, fmt.Sprintf("%d of %d slots have no server, so their keys can't be locked.", allSlots-served, allSlots)
-		found.Fix = "redis-cli --cluster fix"
+		found.Fix = "Run redis-cli --cluster fix."
 	case f == nil:
 		return missing
 	case f["cluster_state"] != "ok":

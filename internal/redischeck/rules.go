@@ -81,7 +81,7 @@ func replication(d Deployment, s *server) store.Finding {
 		found.Verdict = store.VerdictWarn
 		found.Fact = fmt.Sprintf("A primary with %s and min-replicas-to-write 0: cut off and replaced, it goes on granting. %s",
 			count(replicas, "replica"), afterFailover(d))
-		found.Fix = "min-replicas-to-write 1, min-replicas-max-lag 5"
+		found.Fix = "Set min-replicas-to-write 1 and min-replicas-max-lag 5."
 	case replicas > 0 && !d.Guarded:
 		found.Verdict, found.Fact = store.VerdictWarn, fmt.Sprintf("A primary with %s. %s", count(replicas, "replica"), afterFailover(d))
 		found.Fix = "Have the resource refuse smaller tokens (docs/fences.md)."
@@ -129,15 +129,15 @@ func eviction(_ Deployment, s *server) store.Finding {
 	case policy != "" && f.number("maxmemory") > 0:
 		found.Verdict = store.VerdictFail
 		found.Fact = fmt.Sprintf("maxmemory-policy is %s: a full server deletes locks, which are free then. It has deleted %s so far.", policy, howMany(stats, evicted))
-		found.Fix = "maxmemory-policy noeviction"
+		found.Fix = "Set maxmemory-policy noeviction."
 	case evicted > 0:
 		found.Verdict = store.VerdictWarn
 		found.Fact = fmt.Sprintf("The server has deleted %s because its memory was full, locks perhaps.", count(evicted, "key"))
-		found.Fix = "maxmemory-policy noeviction; then CONFIG RESETSTAT, which clears the count"
+		found.Fix = "Set maxmemory-policy noeviction, and then run CONFIG RESETSTAT, which clears the count."
 	case policy != "":
 		found.Verdict = store.VerdictNote
 		found.Fact = fmt.Sprintf("maxmemory-policy is %s, which deletes nothing as long as maxmemory is 0.", policy)
-		found.Fix = "maxmemory-policy noeviction"
+		found.Fix = "Set maxmemory-policy noeviction."
 	case stats == nil:
 		found.Verdict, found.Fact, found.Fix = unsaid.Verdict, found.Fact+" "+unsaid.Fact, unsaid.Fix
 	}
@@ -190,13 +190,13 @@ func persistence(d Deployment, s *server) store.Finding {
 		found.Fix = "Make room on its disk."
 	case f["rdb_last_bgsave_status"] == "err":
 		found.Verdict, found.Fact = store.VerdictWarn, "The last snapshot has failed: with stop-writes-on-bgsave-error the server refuses locks."
-		found.Fix = "Make room on its disk, or stop-writes-on-bgsave-error no"
+		found.Fix = "Make room on its disk, or set stop-writes-on-bgsave-error no."
 	case !logged && !d.Guarded:
 		found.Verdict, found.Fact = store.VerdictWarn, "There is no append-only file and no failover grace: a restart forgets leases, and two may hold a key then."
-		found.Fix = "appendonly yes, appendfsync always"
+		found.Fix = "Set appendonly yes and appendfsync always."
 	case !d.Guarded:
 		found.Verdict, found.Fact = store.VerdictNote, "There is an append-only file and no failover grace: a restart forgets leases, unless appendfsync is always."
-		found.Fix = "appendfsync always"
+		found.Fix = "Set appendfsync always."
 	case !logged:
 		found.Fact = "There is no append-only file. Against leases that a restart forgets there is the grace."
 	default:

@@ -206,7 +206,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	st.Check(ctx, func(f store.Finding) { wantFinding(t, f, store.VerdictFail, "has not answered", "runs") })
+	st.Check(ctx, func(f store.Finding) { wantFinding(t, f, store.VerdictFail, "has not said", "runs") })
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("took %v, want some more than 100ms", took)
 	}
