@@ -82,11 +82,14 @@ runs under the same key exclude each other.
 To see it at work, with nothing installed:
 
   asynclock demo
+
+The shell completes commands, flags and the keys that are in use, if it is told
+how: 'asynclock completion bash --help', or zsh, fish or powershell.
 `,
 		SilenceErrors:    true,
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { a.parsed = true },
-		// With 2, "lock" would make it suggest "unlock", which takes a key from its holder.
+		// With 2, "block" would make it suggest "unlock", which takes a key from its holder.
 		SuggestionsMinimumDistance: 1,
 	}
 	root.PersistentFlags().StringVar(&a.url, "redis", "",
@@ -98,7 +101,8 @@ To see it at work, with nothing installed:
 	root.AddCommand(
 		a.demoCommand(), a.workerCommand(),
 		a.runCommand(), a.electCommand(), a.guardCommand(),
-		a.lsCommand(), a.inspectCommand(), a.runsCommand(), a.unlockCommand(), a.permitsCommand(),
+		a.lsCommand(), a.inspectCommand(), a.runsCommand(),
+		a.unlockCommand(), a.permitsCommand(),
 		a.versionCommand(), a.packagingCommand(),
 		&cobra.Command{Use: "server", Short: "How to say where the server is", Long: strings.TrimSpace(environmentHelp)},
 		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: strings.TrimSpace(exitCodesHelp)},

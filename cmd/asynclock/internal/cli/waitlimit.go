@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -27,9 +28,13 @@ func (w *waitLimit) Set(text string) error {
 		*w = forever
 		return nil
 	}
-	d, err := time.ParseDuration(text)
+	duration := text
+	if text != "" && strings.Trim(text, "0123456789.") == "" { // of seconds, as flock takes it
+		duration += "s"
+	}
+	d, err := time.ParseDuration(duration)
 	if err != nil || d < 0 {
-		return errors.New(`not "forever" or a duration like 0, 500ms or 10m`)
+		return errors.New(`not "forever", a number of seconds, or a duration like 500ms or 10m`)
 	}
 	*w = waitLimit(d)
 	return nil
