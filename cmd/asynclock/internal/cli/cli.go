@@ -100,7 +100,7 @@ how: 'asynclock completion bash --help', or zsh, fish or powershell.
 		"log the lock client's work to stderr")
 	root.AddCommand(
 		a.demoCommand(), a.workerCommand(),
-		a.runCommand(), a.electCommand(), a.guardCommand(),
+		a.runCommand(), a.holdCommand(), a.electCommand(), a.guardCommand(),
 		a.lsCommand(), a.inspectCommand(), a.runsCommand(),
 		a.unlockCommand(), a.permitsCommand(),
 		a.versionCommand(), a.packagingCommand(),

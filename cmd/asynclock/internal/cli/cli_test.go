@@ -45,6 +45,11 @@ func TestBadCommandLines(t *testing.T) {
 		{"run x -E -1 -- true", "not a number from 0 to 255"},
 		{"run x --note " + strings.Repeat("n", 1025) + " -- true", "--note is longer than 1024 bytes"},
 		{"run x --note n --shared -- true", "--note is for whoever has all of the key"},
+		{"hold x --note n --permits 1 --of 2", "--note is for whoever has all of the key"},
+		{"hold", "give one KEY"},
+		{"hold x -- true", "give one KEY"},
+		{"hold x --shared --permits 1", "--shared and --permits exclude each other"},
+		{"hold x --ttl 1ms", "invalid option"},
 		{"run x --grace -1s -- true", "--grace is negative"},
 		{"run x --ttl 1ms -- true", "invalid option"},
 		{"run x --max-hold 1ms -- true", "invalid option"},
@@ -124,7 +129,7 @@ func TestLockIsRun(t *testing.T) {
 // TestHelpHasExamples: each command about keys shows how it is called.
 func TestHelpHasExamples(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"run", "elect", "ls", "inspect", "runs", "unlock", "permits"} {
+	for _, command := range []string{"run", "hold", "elect", "ls", "inspect", "runs", "unlock", "permits"} {
 		got := run(t, command, "--help")
 		_, examples, _ := strings.Cut(got.stdout, "Examples:\n")
 		if !strings.Contains(examples, "\n  asynclock "+command+" ") {
@@ -142,7 +147,7 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	redis.hold(t, "orders/1", "orders/2", "report")
-	for _, command := range []string{"inspect", "unlock"} {
+	for _, command := range []string{"inspect", "unlock", "hold"} {
 		got := run(t, "__complete", command, "--redis", redis.url, "orders/")
 		if want := "orders/1\norders/2\n:4\n"; got.stdout != want {
 			t.Errorf("%s: got completions %q, want %q", command, got.stdout, want)
@@ -169,6 +174,7 @@ func TestServerUnreachable(t *testing.T) {
 	nowhere := place{"redis://127.0.0.1:1"} // a port that the system gives to no test's server
 	for _, args := range []string{
 		"ls", "inspect k", "unlock --force --token 0 k", "run k -- true", "run k --wait 0 -- true", "run k --wait 1s -- true",
+		"hold k -n",
 	} {
 		nowhere.run(t, strings.Fields(args)...).want(t, 69, "store unreachable", "connection refused")
 	}
