@@ -101,7 +101,7 @@ how: 'asynclock completion bash --help', or zsh, fish or powershell.
 	root.AddCommand(
 		a.demoCommand(), a.workerCommand(),
 		a.runCommand(), a.holdCommand(), a.electCommand(), a.guardCommand(),
-		a.lsCommand(), a.inspectCommand(), a.waitCommand(), a.watchCommand(), a.runsCommand(),
+		a.lsCommand(), a.inspectCommand(), a.waitCommand(), a.watchCommand(), a.noteCommand(), a.runsCommand(),
 		a.unlockCommand(), a.permitsCommand(),
 		a.versionCommand(), a.packagingCommand(),
 		&cobra.Command{Use: "server", Short: "How to say where the server is", Long: strings.TrimSpace(environmentHelp)},

@@ -54,6 +54,8 @@ func TestBadCommandLines(t *testing.T) {
 		{"wait x --free --held", "--free and --held exclude each other"},
 		{"wait x --timeout -1s", "not \"forever\""},
 		{"wait \xff", "invalid key"},
+		{"note", "give one KEY"},
+		{"note \xff --follow", "invalid key"},
 		{"watch a b", "accepts at most 1 arg"},
 		{"watch --interval 1ms", "--interval is shorter than 50ms"},
 		{"watch \xff", "invalid key"},
@@ -136,7 +138,7 @@ func TestLockIsRun(t *testing.T) {
 // TestHelpHasExamples: each command about keys shows how it is called.
 func TestHelpHasExamples(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"run", "hold", "elect", "ls", "inspect", "wait", "watch", "runs", "unlock", "permits"} {
+	for _, command := range []string{"run", "hold", "elect", "ls", "inspect", "wait", "watch", "note", "runs", "unlock", "permits"} {
 		got := run(t, command, "--help")
 		_, examples, _ := strings.Cut(got.stdout, "Examples:\n")
 		if !strings.Contains(examples, "\n  asynclock "+command+" ") {
@@ -154,7 +156,7 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	redis.hold(t, "orders/1", "orders/2", "report")
-	for _, command := range []string{"inspect", "unlock", "hold", "wait", "watch"} {
+	for _, command := range []string{"inspect", "unlock", "hold", "wait", "watch", "note"} {
 		got := run(t, "__complete", command, "--redis", redis.url, "orders/")
 		if want := "orders/1\norders/2\n:4\n"; got.stdout != want {
 			t.Errorf("%s: got completions %q, want %q", command, got.stdout, want)
@@ -181,7 +183,7 @@ func TestServerUnreachable(t *testing.T) {
 	nowhere := place{"redis://127.0.0.1:1"} // a port that the system gives to no test's server
 	for _, args := range []string{
 		"ls", "inspect k", "unlock --force --token 0 k", "run k -- true", "run k --wait 0 -- true", "run k --wait 1s -- true",
-		"hold k -n", "wait k --timeout 0", "watch",
+		"hold k -n", "wait k --timeout 0", "watch", "note k", "note k --follow",
 	} {
 		nowhere.run(t, strings.Fields(args)...).want(t, 69, "store unreachable", "connection refused")
 	}
@@ -215,7 +217,7 @@ func TestServerHangs(t *testing.T) {
 	var running []<-chan result
 	for _, args := range []string{
 		"run k --wait 0 --ttl 500ms -- true", "run k --ttl 500ms -- true", "run k --wait 1m --ttl 500ms -- true",
-		"inspect k", "unlock --force --token 0 k", "wait k --timeout 0",
+		"inspect k", "unlock --force --token 0 k", "wait k --timeout 0", "note k",
 	} {
 		running = append(running, mini.background(t.Context(), strings.Fields(args)...))
 	}

@@ -64,7 +64,33 @@ func testServer(t *testing.T, at place) {
 	if !strings.HasPrefix(got.stdout, `{"key":"orders/1","held":true,"holder":"me","token":`) {
 		t.Errorf("got %s, want orders/1 as held by me", got.stdout)
 	}
+	testFollowing(t, at, asynclock)
 	at.run(t, asynclock("unlock", "--force", "--token", "0", "orders/1")...).want(t, 0)
 	// A holder whose inbox is not open yet hears of it by its next renewal, and not why.
 	finished(t, running).want(t, 79, "lease lost: ", "; ending the command")
+}
+
+// testFollowing: what looks at a key while it is taken and freed.
+func testFollowing(t *testing.T, at place, asynclock func(...string) []string) {
+	t.Helper()
+	watches := at.talk(t, asynclock("watch", "orders/", "--json")...)
+	watches.says(t, `"change":"found","key":"orders/1"`)
+	follows := at.talk(t, asynclock("note", "orders/3", "--follow")...)
+	follows.says(t, "\n")
+	taken := at.background(t.Context(), asynclock("wait", "orders/3", "--held")...)
+	holds := at.talk(t, asynclock("hold", "orders/3", "--note", "10.0.0.7:80")...)
+	holds.says(t, "orders/3 ")
+	follows.says(t, "10.0.0.7:80\n")
+	finished(t, taken).want(t, 0)
+	watches.says(t, `"change":"taken","key":"orders/3"`)
+	if got := at.run(t, asynclock("note", "orders/3")...); got.stdout != "10.0.0.7:80\n" {
+		t.Errorf("got %+v, want the note", got)
+	}
+	freed := at.background(t.Context(), asynclock("wait", "orders/3")...)
+	holds.stdin.Close()
+	finished(t, holds.done).want(t, 0)
+	finished(t, freed).want(t, 0)
+	watches.says(t, `"change":"freed","key":"orders/3"`)
+	follows.says(t, "10.0.0.7:80\n\n")
+	at.run(t, asynclock("lock", "orders/1", "-n", "-E", "3", "--", program(t), "exit", "0")...).want(t, 3, "held by me")
 }
