@@ -280,7 +280,9 @@ func TestForeignData(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range []string{"inspect k", "unlock --force --token 0 k", "run k --wait 0 -- true", "run k -- true"} {
+	for _, args := range []string{
+		"inspect k", "unlock --force --token 0 k", "run k --wait 0 -- true", "run k -- true", "hold k", "wait k", "note k", "note k --follow",
+	} {
 		server.run(t, strings.Fields(args)...).want(t, 65, "foreign data")
 	}
 }

@@ -105,10 +105,15 @@ func TestHoldThatNobodyHears(t *testing.T) {
 	redis := startRedis(t)
 	_, closed := io.Pipe()
 	closed.Close()
-	var stderr buffer
-	if code := cli.Run(t.Context(), []string{"--redis", redis.url, "hold", "k"}, strings.NewReader(""), closed, &stderr); code != 70 {
-		t.Errorf("got code %d and %q, want 70", code, stderr.String())
-	}
+	stdin, open := io.Pipe()
+	defer open.Close()
+	done := make(chan result, 1)
+	go func() { // ends with the command, which is waited for below
+		var stderr buffer
+		code := cli.Run(t.Context(), []string{"--redis", redis.url, "hold", "k"}, stdin, closed, &stderr)
+		done <- result{code, "", stderr.String()}
+	}()
+	finished(t, done).want(t, 70, "closed pipe")
 	redis.run(t, "hold", "k", "-n").want(t, 0)
 }
 
