@@ -80,11 +80,14 @@ runs under the same key exclude each other.
 To see it at work, with nothing installed:
 
   asynclock demo
+
+The shell completes commands, flags and the keys that are in use, if it is told
+how: 'asynclock completion bash --help', or zsh, fish or powershell.
 `,
 		SilenceErrors:    true,
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { a.parsed = true },
-		// With 2, "lock" would make it suggest "unlock", which takes a key from its holder.
+		// With 2, "block" would make it suggest "unlock", which takes a key from its holder.
 		SuggestionsMinimumDistance: 1,
 	}
 	flags := root.PersistentFlags()
@@ -99,8 +102,9 @@ To see it at work, with nothing installed:
 		"log the lock client's work to stderr")
 	root.AddCommand(
 		a.demoCommand(), a.workerCommand(),
-		a.runCommand(), a.electCommand(), a.guardCommand(),
-		a.lsCommand(), a.topCommand(), a.inspectCommand(), a.runsCommand(), a.unlockCommand(), a.permitsCommand(),
+		a.runCommand(), a.holdCommand(), a.electCommand(), a.guardCommand(),
+		a.lsCommand(), a.topCommand(), a.inspectCommand(), a.waitCommand(), a.watchCommand(), a.noteCommand(), a.runsCommand(),
+		a.unlockCommand(), a.permitsCommand(),
 		a.doctorCommand(), a.whyCommand(), a.benchCommand(), a.migrateCommand(),
 		a.versionCommand(), a.packagingCommand(),
 		&cobra.Command{Use: "server", Short: "How to say where the locks are", Long: strings.TrimSpace(environmentHelp)},

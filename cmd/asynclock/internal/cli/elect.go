@@ -75,7 +75,8 @@ func (a *app) elect(ctx context.Context, o electOptions, command []string) error
 	}
 	signals, stop := handleSignals()
 	defer stop()
-	settings := runOptions{holder: o.holder, ttl: o.ttl}.settings(command[0])
+	holding := holdOptions{holder: o.holder, ttl: o.ttl}
+	settings := holding.settings(command[0])
 	locks, err := interruptible(ctx, signals, o.key, func(ctx context.Context) (*connection, error) {
 		return a.connect(ctx, settings...)
 	}, (*connection).close)

@@ -43,14 +43,18 @@ Exit codes:
        release's; nothing was changed
    69  the server can't be reached, did not answer, or grants nothing for long
    70  any other error
-   75  run --wait 0: held by another; or too many are already waiting;
-       unlock: held with another token; or not confirmed
+   75  run and hold with --wait 0: held by another; or too many are already
+       waiting; unlock: held with another token, or not confirmed;
+       note: nobody holds the key, or the holder has left no note
    77  the server does not give this user the necessary rights
-   79  run: the lease was lost while the command ran
-  124  run: no lock within --wait
+   79  run: the lease was lost while the command ran; hold: the lease was lost
+  124  run and hold: no lock within --wait; wait: --timeout has passed
   126  run: the command can't be executed
   127  run: the command was not found
- 128+n signal n ended the command, or asynclock while it waited
+ 128+n signal n ended the command, or asynclock; hold exits with 0 if it had the
+       key; watch and note --follow: 13 is that nobody reads stdout any more
+run and hold exit with another number instead of 75 and 124, if
+--conflict-exit-code gives one. The codes of the command stay as they are.
 `
 
 // An exitError ends the program with its own exit code.

@@ -218,6 +218,7 @@ func TestOwnersStaySecret(t *testing.T) {
 	}
 	for _, args := range []string{
 		"-v ls", "-v ls --json", "-v inspect k", "-v inspect --json k", "-v run k --wait 0 -- true", "-v run k --wait 10ms -- true",
+		"-v wait k --timeout 0", "-v note k", "-v note k --json", "-v hold k -n",
 		"-v unlock --force --token 0 k", "-v unlock --force --token 0 --json k",
 	} {
 		got := server.run(t, strings.Fields(args)...)

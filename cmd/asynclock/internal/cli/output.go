@@ -181,6 +181,13 @@ func describeHeld(held *asynclock.HeldError) string {
 	return text
 }
 
+// heldBy returns the error of a request that finds the key so.
+func heldBy(info *asynclock.Info) *asynclock.HeldError {
+	return &asynclock.HeldError{
+		Key: info.Key, Holder: info.Holder, Token: info.Token, Remaining: info.Remaining, Waiters: info.Waiters,
+	}
+}
+
 // orDash returns text if the key is held, and a dash otherwise.
 func orDash(info asynclock.Info, text string) string {
 	if !info.Held {

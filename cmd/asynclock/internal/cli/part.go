@@ -11,7 +11,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// A part is how much of its key run takes: all of it by default.
+// A part is how much of its key is taken: all of it by default.
 type part struct {
 	shared  bool
 	permits int // 0: none
@@ -20,13 +20,13 @@ type part struct {
 
 func (p *part) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&p.shared, "shared", false, "take the key together with others that run with --shared, as a reader")
+	flags.BoolVar(&p.shared, "shared", false, "take the key together with others that use --shared, as a reader")
 	flags.IntVar(&p.permits, "permits", 0, "take `N` of the permits that --of counts")
 	flags.IntVar(&p.of, "of", 0, "how many permits the key has; all that use the key should say the same `M`")
 }
 
 // check returns an error for flags that contradict each other.
-func (p part) check(o *runOptions) error {
+func (p part) check(o *holdOptions) error {
 	switch {
 	case p.shared && (p.permits != 0 || p.of != 0):
 		return errors.New("--shared and --permits exclude each other")

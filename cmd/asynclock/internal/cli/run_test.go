@@ -182,6 +182,22 @@ func TestRunQuietly(t *testing.T) {
 	place{"redis://127.0.0.1:1"}.run(t, "run", "k", "--quiet", "--wait", "0", "--", bin, "exit", "0").want(t, 69, "store unreachable")
 }
 
+// TestRunAsFlock: a number is of seconds, and another code can stand for a conflict, and for nothing else.
+func TestRunAsFlock(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	bin := program(t)
+	redis.hold(t, "k")
+	redis.run(t, "run", "k", "-n", "--", bin, "exit", "0").want(t, 75, "is held by")
+	redis.run(t, "run", "k", "--nonblock", "--conflict-exit-code", "0", "--", bin, "exit", "7").want(t, 0, "is held by")
+	redis.run(t, "run", "k", "-q", "-n", "-E", "3", "--", bin, "exit", "0").want(t, 3)
+	redis.run(t, "run", "k", "-w", "0.5", "--", bin, "exit", "0").want(t, 124, "within 500ms")
+	redis.run(t, "run", "k", "-q", "-w", "1", "-E", "255", "--", bin, "exit", "0").want(t, 255)
+	redis.run(t, "run", "free", "-n", "-E", "3", "--", bin, "exit", "75").want(t, 75)
+	redis.run(t, "run", "free", "-E", "3", "--", "no-such-command-anywhere").want(t, 127, "command not found")
+	place{"redis://127.0.0.1:1"}.run(t, "run", "k", "-n", "-E", "3", "--", bin, "exit", "0").want(t, 69, "store unreachable")
+}
+
 // TestRunHoldsWhileTheCommandRuns, for longer than the TTL, and says who it is.
 func TestRunHoldsWhileTheCommandRuns(t *testing.T) {
 	t.Parallel()

@@ -116,6 +116,10 @@ func testServer(t *testing.T, at place, anonymous bool) {
 	if !regexp.MustCompile(`(?s)ok    lock .*\n(ok|note)  +messages .*\n(ok|note)  +locks  .* held`).MatchString(got.stdout) {
 		t.Errorf("got code %d and %s, want that locks and messages work", got.code, got.stdout)
 	}
+	testFollowing(t, at, key, heldBy)
+	if !anonymous {
+		testNotes(t, at, key)
+	}
 	at.run(t, "unlock", "--force", "--token", "0", key("orders/1")).want(t, 0)
 	// A holder whose inbox is not open yet hears of it by its next renewal, and not why.
 	finished(t, running).want(t, 79, "lease lost: ", "; ending the command")
@@ -129,4 +133,39 @@ func TestNoTables(t *testing.T) {
 	t.Parallel()
 	url := kit.Require(t, "ASYNCLOCK_POSTGRES_URL")
 	place{url}.run(t, "--prefix", "nobodys_", "ls").want(t, 65, "table ", "'asynclock migrate' makes and updates tables")
+}
+
+// testFollowing: what looks at a key while it is taken and freed.
+func testFollowing(t *testing.T, at place, key func(string) string, heldBy string) {
+	t.Helper()
+	one, three := key("orders/1"), key("orders/3")
+	watches := at.talk(t, "watch", key("orders/"), "--json")
+	watches.says(t, fmt.Sprintf(`"change":"found","key":%q`, one))
+	taken := at.background(t.Context(), "wait", three, "--held")
+	holds := at.talk(t, "hold", three)
+	holds.says(t, three+" ")
+	finished(t, taken).want(t, 0)
+	watches.says(t, fmt.Sprintf(`"change":"taken","key":%q`, three))
+	freed := at.background(t.Context(), "wait", three)
+	holds.stdin.Close()
+	finished(t, holds.done).want(t, 0)
+	finished(t, freed).want(t, 0)
+	watches.says(t, fmt.Sprintf(`"change":"freed","key":%q`, three))
+	at.run(t, "lock", one, "-n", "-E", "3", "--", program(t), "exit", "0").want(t, 3, heldBy)
+}
+
+// testNotes: a note is read while its key is held, where keys have notes.
+func testNotes(t *testing.T, at place, key func(string) string) {
+	t.Helper()
+	follows := at.talk(t, "note", key("noted"), "--follow")
+	follows.says(t, "\n")
+	holds := at.talk(t, "hold", key("noted"), "--note", "10.0.0.7:80")
+	holds.says(t, key("noted")+" ")
+	follows.says(t, "10.0.0.7:80\n")
+	if got := at.run(t, "note", key("noted")); got.stdout != "10.0.0.7:80\n" {
+		t.Errorf("got %+v, want the note", got)
+	}
+	holds.stdin.Close()
+	finished(t, holds.done).want(t, 0)
+	follows.says(t, "10.0.0.7:80\n\n")
 }

@@ -115,9 +115,7 @@ func (a *app) askWhom(ctx context.Context, locks *connection, key string) (token
 	if err != nil || !info.Held {
 		return 0, false, err
 	}
-	a.complain("%s", describeHeld(&asynclock.HeldError{
-		Key: key, Holder: info.Holder, Token: info.Token, Remaining: info.Remaining, Waiters: info.Waiters,
-	}))
+	a.complain("%s", describeHeld(heldBy(&info)))
 	fmt.Fprint(a.messages, "Take it from this holder? [y/N] ")
 	line := make(chan string, 1)
 	go func() { // ends with the line, or with the process

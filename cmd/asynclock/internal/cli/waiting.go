@@ -73,7 +73,7 @@ func (w *waitReport) look(ctx context.Context) (waitReason, string) {
 	defer cancel()
 	info, err := w.inspect(ctx, w.key)
 	switch {
-	case errors.Is(err, asynclock.ErrUnreachable), errors.Is(err, asynclock.ErrOutcomeUnknown), errors.Is(err, context.DeadlineExceeded):
+	case isOutage(err):
 		return waitReason{kind: noAnswer}, "the server can't be reached, or does not answer"
 	case err != nil: // the wait itself will say it
 		return waitReason{}, ""

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/asynclock/asynclock-go/cmd/asynclock/internal/cli"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+)
+
+// A talk is a command that runs in this process, and whose streams the test has.
+type talk struct {
+	stdin          io.Closer
+	stdout, stderr buffer
+	done           chan result
+}
+
+// talk begins a command. It ends with the test, or before.
+func (p place) talk(t *testing.T, args ...string) *talk {
+	t.Helper()
+	stdin, open := io.Pipe()
+	c := &talk{stdin: open, done: make(chan result, 1)}
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		open.Close()
+		<-ended
+	})
+	go func() { // ends with the command, which ends with t.Context() at the latest
+		defer close(ended)
+		code := cli.Run(t.Context(), append([]string{"--redis", p.url}, args...), stdin, &c.stdout, &c.stderr)
+		c.done <- result{code, c.stdout.String(), c.stderr.String()}
+	}()
+	return c
+}
+
+// says waits until stdout contains the text.
+func (c *talk) says(t *testing.T, text string) {
+	t.Helper()
+	kit.Eventually(t, "the command says "+text, func() bool { return strings.Contains(c.stdout.String(), text) })
+}
+
+func TestHoldUntilStdinCloses(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	holds := redis.talk(t, "hold", "k", "--holder", "me")
+	holds.says(t, "\n")
+	redis.run(t, "run", "k", "--wait", "0", "--", program(t), "exit", "0").want(t, 75, "held by me")
+	info, err := redis.newClient(t).Inspect(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds.stdin.Close()
+	got := finished(t, holds.done)
+	got.want(t, 0)
+	if want := fmt.Sprintf("k %d\n", info.Token); got.stdout != want {
+		t.Errorf("got %q, want %q", got.stdout, want)
+	}
+	got = redis.run(t, "hold", "k", "--wait", "0", "--json") // it is free
+	got.want(t, 0)
+	object(t, got.stdout, "key", "token")
+}
+
+// TestHoldTakesTheOptionsOfRun: each changes what is taken, how, or for how long.
+func TestHoldTakesTheOptionsOfRun(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	redis.hold(t, "held")
+	redis.run(t, "hold", "held", "--wait", "0").want(t, 75, `"held" is held by a test`)
+	redis.run(t, "hold", "held", "-w", "0.5", "-E", "3").want(t, 3, `no lock on "held" within 500ms`)
+	redis.run(t, "hold", "held", "-q", "-n").want(t, 75)
+
+	for _, flags := range [][]string{{"--shared"}, {"--permits", "1", "--of", "2"}} {
+		args := append([]string{"hold", "part" + flags[0], "-n"}, flags...)
+		holds := redis.talk(t, args...)
+		holds.says(t, "\n")
+		redis.run(t, args...).want(t, 0)
+		holds.stdin.Close()
+		finished(t, holds.done).want(t, 0)
+	}
+	redis.run(t, "hold", "min", "--min-hold", "1h").want(t, 0)
+	redis.run(t, "hold", "min", "-n").want(t, 75, "is held by pid ", " hold")
+}
+
+// TestHoldIsLost: it says so, and does not hold on.
+func TestHoldIsLost(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	forced := redis.talk(t, "hold", "k")
+	forced.says(t, "\n")
+	redis.run(t, "unlock", "--force", "--token", "0", "k").want(t, 0)
+	finished(t, forced.done).want(t, 79, `asynclock: "k": lease lost: unlocked by force`)
+	finished(t, redis.talk(t, "hold", "k", "--max-hold", brief).done).want(t, 79, "maximum hold reached")
+}
+
+// TestHoldThatNobodyHears: without its line the key is of no use, so it is given back.
+func TestHoldThatNobodyHears(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	_, closed := io.Pipe()
+	closed.Close()
+	stdin, open := io.Pipe()
+	defer open.Close()
+	done := make(chan result, 1)
+	go func() { // ends with the command, which is waited for below
+		var stderr buffer
+		code := cli.Run(t.Context(), []string{"--redis", redis.url, "hold", "k"}, stdin, closed, &stderr)
+		done <- result{code, "", stderr.String()}
+	}()
+	finished(t, done).want(t, 70, "closed pipe")
+	redis.run(t, "hold", "k", "-n").want(t, 0)
+}
+
+// TestHoldLeavesItsNote before it says that it has the key, and run before its command begins.
+func TestHoldLeavesItsNote(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	locks := redis.newClient(t)
+	holds := redis.talk(t, "hold", "held", "--note", "10.0.0.7:80")
+	holds.says(t, "\n")
+	note, err := locks.Note(t.Context(), "held")
+	if err != nil || string(note.Data) != "10.0.0.7:80" || note.Token != note.HolderToken {
+		t.Errorf("got %+v, %v; want the note of the holder", note, err)
+	}
+	redis.run(t, "run", "k", "--note", "here", "--", program(t), "exit", "4").want(t, 4)
+	if note, err = locks.Note(t.Context(), "k"); err != nil || string(note.Data) != "here" || note.Held {
+		t.Errorf("got %+v, %v; want the note of the command", note, err)
+	}
+	holds.stdin.Close()
+	finished(t, holds.done).want(t, 0)
+}
+
+// TestANoteThatCanNotBeWritten is said, and keeps no command from its work.
+func TestANoteThatCanNotBeWritten(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	redis.Server().SetPreHook(func(c *server.Peer, command string, args ...string) bool {
+		if strings.HasPrefix(command, "EVAL") && slices.Contains(args, "the note") {
+			c.WriteError("NOPERM this user has no permissions")
+			return true
+		}
+		return standalone(c, command)
+	})
+	got := redis.run(t, "run", "k", "--note", "the note", "--", program(t), "exit", "4")
+	got.want(t, 4, `asynclock: announce "k": `)
+}
