@@ -21,16 +21,17 @@ var stores = map[string]struct {
 	variable  string
 	url       func(string) string
 	anonymous bool // who has a key can't be told
+	noteless  bool
 }{
-	"redis":           {"ASYNCLOCK_REDIS_URL", strings.Clone, false},
-	"sentinel":        {"ASYNCLOCK_SENTINEL_URL", strings.Clone, false},
-	"cluster":         {"ASYNCLOCK_CLUSTER_URL", strings.Clone, false},
-	"postgres":        {"ASYNCLOCK_POSTGRES_URL", strings.Clone, false},
-	"mysql":           {"ASYNCLOCK_MYSQL_URL", mysqlURL, false},
-	"zookeeper":       {"ASYNCLOCK_ZOOKEEPER", func(addr string) string { return "zk://" + addr }, false},
-	"spring+redis":    {"ASYNCLOCK_REDIS_URL", func(url string) string { return "spring+" + url + "?registry=clitest" }, true},
-	"spring+postgres": {"ASYNCLOCK_POSTGRES_URL", func(url string) string { return "spring+" + url + "&region=clitest" }, true},
-	"spring+mysql":    {"ASYNCLOCK_MYSQL_URL", func(dsn string) string { return "spring+" + mysqlURL(dsn) }, true},
+	"redis":           {"ASYNCLOCK_REDIS_URL", strings.Clone, false, false},
+	"sentinel":        {"ASYNCLOCK_SENTINEL_URL", strings.Clone, false, false},
+	"cluster":         {"ASYNCLOCK_CLUSTER_URL", strings.Clone, false, false},
+	"postgres":        {"ASYNCLOCK_POSTGRES_URL", strings.Clone, false, false},
+	"mysql":           {"ASYNCLOCK_MYSQL_URL", mysqlURL, false, false},
+	"zookeeper":       {"ASYNCLOCK_ZOOKEEPER", func(addr string) string { return "zk://" + addr }, false, true},
+	"spring+redis":    {"ASYNCLOCK_REDIS_URL", func(url string) string { return "spring+" + url + "?registry=clitest" }, true, true},
+	"spring+postgres": {"ASYNCLOCK_POSTGRES_URL", func(url string) string { return "spring+" + url + "&region=clitest" }, true, true},
+	"spring+mysql":    {"ASYNCLOCK_MYSQL_URL", func(dsn string) string { return "spring+" + mysqlURL(dsn) }, true, true},
 }
 
 // mysqlURL returns a URL of what go-sql-driver spells user@tcp(host:port)/database.
@@ -44,7 +45,11 @@ func TestRealServers(t *testing.T) {
 	for name, s := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testServer(t, place{s.url(kit.Require(t, s.variable))}, s.anonymous)
+			at := place{s.url(kit.Require(t, s.variable))}
+			testServer(t, at, s.anonymous)
+			if !s.noteless {
+				testNotes(t, at)
+			}
 		})
 	}
 }
@@ -79,7 +84,6 @@ func wantGrace(t *testing.T, at place) {
 func testServer(t *testing.T, at place, anonymous bool) {
 	t.Helper()
 	bin := program(t)
-	key := func(name string) string { return fmt.Sprintf("clitest-%d-%d/%s", os.Getpid(), began.UnixNano(), name) } // nobody else's
 	file := filepath.Join(t.TempDir(), "file")
 	holder, heldBy := "me", "held by me"
 	if anonymous {
@@ -116,10 +120,7 @@ func testServer(t *testing.T, at place, anonymous bool) {
 	if !regexp.MustCompile(`(?s)ok    lock .*\n(ok|note)  +messages .*\n(ok|note)  +locks  .* held`).MatchString(got.stdout) {
 		t.Errorf("got code %d and %s, want that locks and messages work", got.code, got.stdout)
 	}
-	testFollowing(t, at, key, heldBy)
-	if !anonymous {
-		testNotes(t, at, key)
-	}
+	testFollowing(t, at, heldBy)
 	at.run(t, "unlock", "--force", "--token", "0", key("orders/1")).want(t, 0)
 	// A holder whose inbox is not open yet hears of it by its next renewal, and not why.
 	finished(t, running).want(t, 79, "lease lost: ", "; ending the command")
@@ -127,6 +128,9 @@ func testServer(t *testing.T, at place, anonymous bool) {
 
 // began tells the keys of one run of the tests from those of all others.
 var began = time.Now()
+
+// key returns a key that nobody else uses.
+func key(name string) string { return fmt.Sprintf("clitest-%d-%d/%s", os.Getpid(), began.UnixNano(), name) }
 
 // TestNoTables: a database without tables says what makes them.
 func TestNoTables(t *testing.T) {
@@ -136,7 +140,7 @@ func TestNoTables(t *testing.T) {
 }
 
 // testFollowing: what looks at a key while it is taken and freed.
-func testFollowing(t *testing.T, at place, key func(string) string, heldBy string) {
+func testFollowing(t *testing.T, at place, heldBy string) {
 	t.Helper()
 	one, three := key("orders/1"), key("orders/3")
 	watches := at.talk(t, "watch", key("orders/"), "--json")
@@ -155,7 +159,7 @@ func testFollowing(t *testing.T, at place, key func(string) string, heldBy strin
 }
 
 // testNotes: a note is read while its key is held, where keys have notes.
-func testNotes(t *testing.T, at place, key func(string) string) {
+func testNotes(t *testing.T, at place) {
 	t.Helper()
 	follows := at.talk(t, "note", key("noted"), "--follow")
 	follows.says(t, "\n")
