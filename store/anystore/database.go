@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"net"
 	"net/url"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
@@ -41,21 +43,29 @@ func openDatabase(ctx context.Context, l location) (database, error) {
 
 func openPostgres(ctx context.Context, l location) (database, error) {
 	config, err := pgxpool.ParseConfig(l.client + "://" + l.rest)
+	if file := (*fs.PathError)(nil); errors.As(err, &file) {
+		return database{}, badURL("%v", file)
+	}
 	if err != nil {
 		return database{}, badURL(unreadable) // err may have a part of the password
 	}
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = dialing
 	}
+	conns := &dialed{dial: config.ConnConfig.DialFunc, open: make(map[net.Conn]bool)}
+	config.ConnConfig.DialFunc = conns.Dial
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return database{}, badURL("%v", err) // of limits of the pool
 	}
-	return database{sqlstore.PostgresPool(pool), pool.Close}, nil
+	return database{sqlstore.PostgresPool(pool), func() { conns.end(pool.Close) }}, nil
 }
 
 func openMySQL(l location) (database, error) {
 	config, err := mysqlConfig(l.rest)
+	if errors.Is(err, store.ErrInvalidOption) {
+		return database{}, err
+	}
 	if err != nil {
 		return database{}, badURL(unreadable)
 	}
@@ -78,12 +88,15 @@ func mysqlConfig(rest string) (*mysql.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if u.Query().Has("ssl-mode") { // as the command mysql has it; the driver would log in without TLS, and then set a variable
+		return nil, badURL("instead of ssl-mode, this driver has tls=true")
+	}
 	port := u.Port()
 	if port == "" {
 		port = "3306"
 	}
 	// The address is in the text, because the driver takes the name in the certificate from there.
-	config, err := mysql.ParseDSN("tcp(" + net.JoinHostPort(u.Hostname(), port) + ")/" + url.PathEscape(strings.TrimPrefix(u.Path, "/")) + "?" + u.RawQuery)
+	config, err := mysql.ParseDSN("tcp(" + net.JoinHostPort(u.Hostname(), port) + ")/" + url.PathEscape(strings.TrimPrefix(u.Path, "/")) + "?" + strings.ReplaceAll(u.RawQuery, "/", "%2F"))
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,9 @@
 //	mysql://user:password@host:3306/database                 sqlstore; mariadb:// too
 //	zk://user:password@host1:2181,host2:2181/root            zkstore; zks:// with TLS
 //
+// A URL without a host is refused, because each machine would take itself for it. A socket of PostgreSQL is
+// postgres:///database?host=/run/postgresql.
+//
 // Spring's registries have locks of their own:
 //
 //	spring+redis://host:6379/0?registry=locks                springredis; spring+rediss://, spring+unix://

@@ -77,12 +77,27 @@ func logging[O any](s settings, with func(*slog.Logger) O, without func() O) []O
 
 // A Store is the store that a URL names, and its connections. Make one with [Open].
 type Store struct {
-	store.Store
-
+	store  store.Store
 	closes []func() // in this order
 }
 
 var _ store.CheckedStore = (*Store)(nil)
+
+type closable interface {
+	store.Store
+	Close()
+}
+
+// opened makes a Store of what a store's own function has returned.
+func opened[S closable](st S, err error) (*Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Store{st, []func(){st.Close}}, nil
+}
+
+// errZero is the error of a Store that is only declared.
+var errZero = fmt.Errorf("%w: anystore: a Store that Open did not make", store.ErrInvalidOption)
 
 // Open opens the store that a URL names, as the package comment says. It waits 15 seconds at most, and not longer than
 // ctx. Tables have to be there: see [Migrate].
@@ -152,15 +167,31 @@ func inTime(ctx, within context.Context, err error) error {
 	return err
 }
 
+// Open connects a client, as the store does that the URL names.
+func (st *Store) Open(id string, notify func(store.Event)) (store.Session, error) {
+	if st.store == nil {
+		return nil, errZero
+	}
+	return st.store.Open(id, notify)
+}
+
+// Features says what the store can do that the URL names.
+func (st *Store) Features() store.Features {
+	if st.store == nil {
+		return store.Features{}
+	}
+	return st.store.Features()
+}
+
 // Check examines the servers, if the store can.
 func (st *Store) Check(ctx context.Context, report func(store.Finding)) {
-	if checked, ok := st.Store.(store.CheckedStore); ok {
+	if checked, ok := st.store.(store.CheckedStore); ok {
 		checked.Check(ctx, report)
 	}
 }
 
 // Close closes the store and its connections. Close the asynclock.Clients first, or open them with
-// asynclock.WithOwnedStore.
+// asynclock.WithOwnedStore. It waits some seconds at most, also for a server that does not answer.
 func (st *Store) Close() {
 	for _, end := range st.closes {
 		end()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/storetest"
 )
 
 // places are a place of each kind, and another place on the same server, which parameters tell apart.
@@ -165,6 +166,11 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
+func TestZeroStore(t *testing.T) {
+	t.Parallel()
+	storetest.Zero(t, new(Store))
+}
+
 // TestInput: bad options are refused, and so is a parameter that nobody knows, by whoever reads it.
 func TestInput(t *testing.T) {
 	t.Parallel()
@@ -179,7 +185,8 @@ func TestInput(t *testing.T) {
 			url := with(p.here(p.server(t)), "prefx=locks")
 			_, err := Open(t.Context(), url, WithoutLogger())
 			for what, err := range map[string]error{"Open": err, "Migrate": Migrate(t.Context(), url)} {
-				if !errors.Is(err, store.ErrInvalidOption) && (what == "Open" || schemes[url[:strings.Index(url, "://")]].migrate != nil) {
+				name, _, _ := strings.Cut(url, "://")
+				if !errors.Is(err, store.ErrInvalidOption) && (what == "Open" || schemes[name].migrate != nil) {
 					t.Errorf("%s: got %v, want ErrInvalidOption", what, err)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -23,11 +24,11 @@ type scheme struct {
 
 // schemes has them by name.
 var schemes = func() map[string]*scheme {
-	redis := &scheme{[]string{"prefix", "counter_ttl", "failover_grace"}, openRedis, nil}
-	springRedis := &scheme{[]string{"registry", "lock_type", "poll_interval"}, openSpringRedis, nil}
-	sql := &scheme{[]string{"prefix", "poll_interval", "notifications"}, openSQL, migrateSQL}
-	springSQL := &scheme{[]string{"prefix", "region", "poll_interval", "spring_version", "repository_ttl"}, openSpringSQL, migrateSpringSQL}
-	zookeeper := &scheme{[]string{"session_timeout", "tick_time", "short_ttls"}, openZooKeeper, nil}
+	redis := &scheme{names(redisOptions), openRedis, nil}
+	springRedis := &scheme{append(names(springRedisOptions), registry), openSpringRedis, nil}
+	sql := &scheme{names(sqlOptions), openSQL, migrateSQL}
+	springSQL := &scheme{names(springSQLOptions), openSpringSQL, migrateSpringSQL}
+	zookeeper := &scheme{names(zookeeperOptions), openZooKeeper, nil}
 	return map[string]*scheme{
 		"redis": redis, "rediss": redis, "unix": redis,
 		"postgres": sql, "postgresql": sql, "mysql": sql, "mariadb": sql,
@@ -36,6 +37,11 @@ var schemes = func() map[string]*scheme {
 		"spring+postgres": springSQL, "spring+postgresql": springSQL, "spring+mysql": springSQL, "spring+mariadb": springSQL,
 	}
 }()
+
+// A table has what makes an option of a parameter's value.
+type table[O any] map[string]func(string) (O, error)
+
+func names[O any](t table[O]) []string { return slices.Sorted(maps.Keys(t)) }
 
 // A location is a URL in parts.
 type location struct {
@@ -48,18 +54,40 @@ type location struct {
 // parse takes a URL apart. Its errors quote no part of the URL that may be a password.
 func parse(text string) (l location, err error) {
 	name, rest, found := strings.Cut(text, "://")
+	name = strings.ToLower(name)
 	l.scheme = schemes[name]
 	if !found || l.scheme == nil {
 		return l, badURL("it begins with none of %s", strings.Join(slices.Sorted(maps.Keys(schemes)), "://, ")+"://")
 	}
 	l.client = strings.TrimPrefix(name, "spring+")
+	if strings.ContainsFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return l, badURL("it has a space, a line break or the like")
+	}
 	// A bare '/', '?' or '#' would end the password, whose rest would be taken for a path or a parameter.
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 && strings.ContainsAny(rest[end:], "@#") {
+	end := strings.IndexAny(rest, "/?#")
+	if end >= 0 && strings.ContainsAny(rest[end:], "@#") {
 		return l, badURL("a special character in its user or password, or an @ or # in a parameter, is not percent-encoded")
 	}
 	l.parameters = make(map[string]string)
-	l.rest, err = l.takeOurs(rest)
-	return l, err
+	if l.rest, err = l.takeOurs(rest); err != nil {
+		return l, err
+	}
+	return l, l.checkHosts()
+}
+
+// checkHosts refuses a URL without a host. Client libraries would take this machine, so that each would lock by itself.
+func (l *location) checkHosts() error {
+	base, query, _ := strings.Cut(l.rest, "?")
+	authority, _, _ := strings.Cut(base, "/")
+	if l.client == "unix" || strings.HasPrefix(l.client, "postgres") && authority == "" && (strings.Contains(query, "host=") || strings.Contains(query, "service=")) {
+		return nil
+	}
+	for host := range strings.SplitSeq(authority[strings.LastIndexByte(authority, '@')+1:], ",") {
+		if host == "" || host[0] == ':' {
+			return badURL("a host is missing")
+		}
+	}
+	return nil
 }
 
 // takeOurs moves our parameters out of a URL. It leaves the text of all others as it is.
@@ -94,10 +122,10 @@ func badURL(format string, args ...any) error {
 	return fmt.Errorf("%w: the store's URL: %s", store.ErrInvalidOption, fmt.Sprintf(format, args...))
 }
 
-// options returns the options that the URL's parameters are. The table has what makes one of a value.
-func options[O any](l location, table map[string]func(string) (O, error)) (opts []O, err error) {
+// options returns the options that the URL's parameters are.
+func options[O any](l location, t table[O]) (opts []O, err error) {
 	for _, name := range slices.Sorted(maps.Keys(l.parameters)) {
-		make, ok := table[name]
+		make, ok := t[name]
 		if !ok {
 			continue // it is no option, and read elsewhere
 		}

@@ -38,11 +38,20 @@ func TestBadURLs(t *testing.T) {
 		"mysql://u:s3cret@host:port/db":                          "can't be read",
 		"mysql://host/db?timeout=soon":                           "can't be read",
 		"spring+mysql://host/db?spring_version=5":                `"5" is none of 6, 7`,
-		"zk://u:s3cret@host/root?x=y":                            "has a parameter that means nothing",
+		"zk://u:s3cret@host/root?x=y":                            `the parameter "x" means nothing to ZooKeeper`,
+		"redis://:6379":                                          "a host is missing",
+		"redis://u:s3cret@:6379":                                 "a host is missing",
+		"rediss:///0":                                            "a host is missing",
+		"mysql://u:s3cret@/db":                                   "a host is missing",
+		"postgres:///db":                                         "a host is missing",
+		"postgres://host,/db":                                    "a host is missing",
+		"zk://h1,,h2":                                            "a host is missing",
+		"redis:// host":                                          "it has a space",
+		"mysql://u:s3cret@host/db?ssl-mode=REQUIRED":             "this driver has tls=true",
+		"postgres://u:s3cret@host/db?sslrootcert=/none":          "open /none: no such file",
 		"zk://u:s3c%zzret@host":                                  "can't be read",
 		"zk://host/ro%zzot":                                      "can't be read",
 		"zk://:s3cret@host":                                      "user must not be empty",
-		"zk://":                                                  "server",
 		"zk://host/root?session_timeout=1ms":                     "session timeout 1ms is outside",
 		"spring+postgres://host/db?region=%20":                   "region",
 		"mysql://host/db?prefix=" + strings.Repeat("x", 40):      "prefix",
@@ -70,13 +79,26 @@ func opening(t *testing.T, url string) error {
 	return err
 }
 
+// TestGoodURLs have a host, or say otherwise where the server is.
+func TestGoodURLs(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"REDIS://host", "unix:///run/redis.sock", "postgres:///db?host=/run/postgresql", "postgresql:///?service=app",
+		"postgres://me@h1:5432,h2/db", "mysql://[::1]/db", "zk://h1:2181,h2/a/b", "redis://:p%40ss@host?addr=h2:6379",
+	} {
+		if l, err := parse(url); err != nil || l.client != strings.ToLower(l.client) {
+			t.Errorf("%s: got %v, want no error", url, err)
+		}
+	}
+}
+
 // TestMySQLConfig: a URL's parts reach the driver, which has another spelling.
 func TestMySQLConfig(t *testing.T) {
 	t.Parallel()
 	for rest, want := range map[string][4]string{
 		"me:p%40ss%2Fword@db.example/my%2Fapp?tls=true": {"me", "p@ss/word", "db.example:3306", "my/app"},
-		"[::1]:3307":            {"", "", "[::1]:3307", ""},
-		"me@db.example:3307/d?": {"me", "", "db.example:3307", "d"},
+		"[::1]:3307":                             {"", "", "[::1]:3307", ""},
+		"me@db.example:3307/d?loc=Europe/Berlin": {"me", "", "db.example:3307", "d"},
 	} {
 		config, err := mysqlConfig(rest)
 		if err != nil {

@@ -11,12 +11,14 @@ import (
 	"github.com/asynclock/asynclock-go/store/zkstore"
 )
 
+var zookeeperOptions = table[zkstore.Option]{
+	"session_timeout": duration(zkstore.WithSessionTimeout),
+	"tick_time":       duration(zkstore.WithTickTime),
+	"short_ttls":      choice(map[string]zkstore.Option{"on": zkstore.WithShortTTLs()}),
+}
+
 func openZooKeeper(_ context.Context, l location, s settings) (*Store, error) {
-	opts, err := options(l, map[string]func(string) (zkstore.Option, error){
-		"session_timeout": duration(zkstore.WithSessionTimeout),
-		"tick_time":       duration(zkstore.WithTickTime),
-		"short_ttls":      choice(map[string]zkstore.Option{"on": zkstore.WithShortTTLs()}),
-	})
+	opts, err := options(l, zookeeperOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -29,18 +31,15 @@ func openZooKeeper(_ context.Context, l location, s settings) (*Store, error) {
 		opts = append(opts, zkstore.WithTLS(&tls.Config{MinVersion: tls.VersionTLS12}))
 	}
 	opts = append(opts, logging(s, zkstore.WithLogger, zkstore.WithoutLogger)...)
-	st, err := zkstore.Open(servers, opts...)
-	if err != nil {
-		return nil, err
-	}
-	return &Store{st, []func(){st.Close}}, nil
+	return opened(zkstore.Open(servers, opts...))
 }
 
 // ensemble reads a URL's text after the scheme. Package url would refuse several hosts with ports.
 func ensemble(rest string) (servers []string, opts []zkstore.Option, err error) {
 	rest, query, _ := strings.Cut(rest, "?")
 	if query != "" {
-		return nil, nil, badURL("it has a parameter that means nothing")
+		name, _, _ := strings.Cut(query, "=")
+		return nil, nil, badURL("the parameter %q means nothing to ZooKeeper", name)
 	}
 	rest, root, _ := strings.Cut(rest, "/")
 	if root != "" {

@@ -75,6 +75,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"why \xff", "invalid key"},
 		{"ls --prefix a{b", "invalid option"},
 		{"ls --redis http://127.0.0.1", "begins with none of"},
+		{"ls --store zk://127.0.0.1:1 --prefix x", "means nothing to ZooKeeper; --prefix is its parameter prefix"},
 		{"ls --redis redis://127.0.0.1:1?master=main", "a parameter that means nothing"},
 		{"ls --redis redis://127.0.0.1:1?master_set=main;db=1", "can't be read"},
 		{"ls --redis redis://127.0.0.1:1?addr=127.0.0.2", "an addr has no port"},

@@ -5,6 +5,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -65,7 +66,16 @@ func (a *app) openStore(ctx context.Context) (*anystore.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return anystore.Open(ctx, url, anystore.WithLogger(a.logger()))
+	st, err := anystore.Open(ctx, url, anystore.WithLogger(a.logger()))
+	return st, a.prefixed(err)
+}
+
+// prefixed says in an error about the URL what of it was a flag.
+func (a *app) prefixed(err error) error {
+	if a.prefix != "" && errors.Is(err, asynclock.ErrInvalidOption) {
+		return fmt.Errorf("%w; --prefix is its parameter prefix", err)
+	}
+	return err
 }
 
 // location returns the store's URL with the prefix.

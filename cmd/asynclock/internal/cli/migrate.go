@@ -30,7 +30,7 @@ docs/stores/sql.md there.
 			if err != nil {
 				return err
 			}
-			return anystore.Migrate(cmd.Context(), url)
+			return a.prefixed(anystore.Migrate(cmd.Context(), url))
 		},
 	}
 }

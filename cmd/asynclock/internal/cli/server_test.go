@@ -130,7 +130,9 @@ func testServer(t *testing.T, at place, anonymous bool) {
 var began = time.Now()
 
 // key returns a key that nobody else uses.
-func key(name string) string { return fmt.Sprintf("clitest-%d-%d/%s", os.Getpid(), began.UnixNano(), name) }
+func key(name string) string {
+	return fmt.Sprintf("clitest-%d-%d/%s", os.Getpid(), began.UnixNano(), name)
+}
 
 // TestNoTables: a database without tables says what makes them.
 func TestNoTables(t *testing.T) {
