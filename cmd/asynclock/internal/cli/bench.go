@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -33,8 +31,10 @@ const benchHelp = `bench measures what locks cost between this machine and the s
 
 It puts load on the server: 'together' sends as much as it gets answers for, so
 whoever else uses the server waits longer meanwhile. It lasts as long as --for
-says, four times a quarter. Its keys begin with asynclock-bench/ and are given
-back at the end.
+says, four times a quarter, and as long as it takes to take and give back the
+keys of 'renewing'. Its keys begin with asynclock-bench/ and are given back. A
+store remembers the last token of each for a while: Redis for an hour, or as
+counter_ttl says, that of Spring for a day, and a database in its tables.
 
 bench refuses to run where more than 100 keys are in use, unless --anyway is
 given. Figures of one machine and one moment say little about another.
@@ -56,8 +56,8 @@ func (a *app) benchCommand() *cobra.Command {
 		Long:  benchHelp,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.keys < 1 || o.clients < 1 || o.keys > 100_000 || o.clients > 10_000 || o.duration < 100*time.Millisecond || o.duration > time.Hour {
-				return &exitError{exitUsage, errors.New("--keys is 1 to 100000, --clients 1 to 10000, and --for 100ms to 1h")}
+			if o.keys < 1 || o.clients < 1 || o.keys > 10_000 || o.clients > 1000 || o.duration < 100*time.Millisecond || o.duration > time.Hour {
+				return &exitError{exitUsage, errors.New("--keys is 1 to 10000, --clients 1 to 1000, and --for 100ms to 1h")}
 			}
 			return a.bench(cmd.Context(), o)
 		},
@@ -80,36 +80,65 @@ type measurement struct {
 	P99       float64 `json:"p99_us"`
 }
 
-// bench measures, and gives back all keys also if a signal ends it.
+// bench measures, and gives back all keys also if a signal ends it. A second signal ends it at once.
 func (a *app) bench(ctx context.Context, o benchOptions) error {
-	ctx, stop := signal.NotifyContext(ctx, notIgnored([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP})...)
-	defer stop()
+	ctx, interrupted := a.untilSignal(ctx)
 	locks, err := a.connect(ctx)
 	if err != nil {
-		return err
+		return interrupted(err)
 	}
 	defer locks.close()
 	other, err := a.connect(ctx) // to which keys pass
 	if err != nil {
-		return err
+		return interrupted(err)
 	}
 	defer other.close()
 	if err := refuseBusy(ctx, locks, o); err != nil {
-		return err
+		return interrupted(err)
 	}
 	b := bench{benchOptions: o, locks: locks.Client, other: other.Client, prefix: "asynclock-bench/" + uuid.NewString() + "/"}
 	all, err := b.run(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return &exitError{exitSignal + int(syscall.SIGINT), errors.New("interrupted")}
-	case err != nil:
-		return err
-	case o.asJSON:
-		return printJSON(a.stdout, struct {
-			Measurements []measurement `json:"measurements"`
-		}{all})
+	show := printMeasurements
+	if o.asJSON {
+		show = printMeasurementsJSON
 	}
-	return printMeasurements(a.stdout, all)
+	if len(all) > 0 && ctx.Err() == nil {
+		err = errors.Join(show(a.stdout, all), err)
+	}
+	return interrupted(err)
+}
+
+// untilSignal returns a context that ends with a signal that ends us, and what makes its error of the one that this has
+// caused.
+func (a *app) untilSignal(ctx context.Context) (context.Context, func(error) error) {
+	ctx, end := context.WithCancelCause(ctx)
+	signals, stop := handleSignals()
+	go func() { // ends with ctx
+		for {
+			select {
+			case s := <-signals:
+				if number, ok := s.(syscall.Signal); ok && endsUs(s) {
+					end(&exitError{exitSignal + int(number), errors.New("interrupted")})
+				}
+			case <-ctx.Done():
+			}
+			if ctx.Err() != nil {
+				stop()
+				return
+			}
+		}
+	}()
+	return ctx, func(err error) error {
+		caused, exit := context.Cause(ctx), (*exitError)(nil)
+		end(nil)
+		switch {
+		case errors.As(caused, &exit):
+			return exit
+		case caused != nil && err != nil:
+			return caused // and not what stood in its way
+		}
+		return err
+	}
 }
 
 // refuseBusy returns an error if others use many keys. It looks at no more keys than that takes.
@@ -130,6 +159,12 @@ func refuseBusy(ctx context.Context, locks *connection, o benchOptions) error {
 		}
 	}
 	return nil
+}
+
+func printMeasurementsJSON(out io.Writer, all []measurement) error {
+	return printJSON(out, struct {
+		Measurements []measurement `json:"measurements"`
+	}{all})
 }
 
 func printMeasurements(out io.Writer, all []measurement) error {

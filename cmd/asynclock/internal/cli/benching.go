@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -26,38 +27,46 @@ type bench struct {
 	prefix       string
 }
 
-// A stopwatch has what single steps took. It is for one goroutine.
-type stopwatch struct{ took []time.Duration }
+// A stopwatch has what single steps took, and all of them. It is for one goroutine.
+type stopwatch struct {
+	began time.Time
+	took  []time.Duration
+	all   time.Duration
+}
 
-func (s *stopwatch) add(began time.Time) { s.took = append(s.took, time.Since(began)) }
+func (s *stopwatch) add(began time.Time) {
+	now := time.Now()
+	s.took, s.all = append(s.took, now.Sub(began)), now.Sub(s.began)
+}
+
+func begin() *stopwatch { return &stopwatch{began: time.Now()} }
 
 // run takes the measurements, one after the other.
 func (b *bench) run(ctx context.Context) (all []measurement, err error) {
 	for _, m := range []struct {
 		name    string
-		measure func(context.Context) ([]time.Duration, error)
+		measure func(context.Context) (*stopwatch, error)
 	}{
 		{"alone", b.alone}, {"handoff", b.handoff}, {"together", b.together}, {"renewing", b.renewing},
 	} {
-		took, err := m.measure(ctx)
+		watch, err := m.measure(ctx)
 		if err != nil {
 			return all, fmt.Errorf("%s: %w", m.name, err)
 		}
-		all = append(all, summarize(m.name, took, b.duration/4))
+		all = append(all, summarize(m.name, watch))
 	}
 	return all, nil
 }
 
 // summarize makes a measurement of what steps took.
-func summarize(name string, took []time.Duration, in time.Duration) measurement {
-	slices.Sort(took)
-	at := func(share float64) float64 {
-		if len(took) == 0 {
-			return 0
-		}
-		return float64(took[int(share*float64(len(took)-1))].Nanoseconds()) / 1000
+func summarize(name string, watch *stopwatch) measurement {
+	n := len(watch.took)
+	if n == 0 {
+		return measurement{Name: name}
 	}
-	return measurement{name, len(took), float64(len(took)) / in.Seconds(), at(0.5), at(0.99)}
+	slices.Sort(watch.took)
+	at := func(share float64) float64 { return float64(watch.took[int(share*float64(n-1))].Nanoseconds()) / 1000 }
+	return measurement{name, n, float64(n) / watch.all.Seconds(), at(0.5), at(0.99)}
 }
 
 // over returns a function that says whether a quarter of the time has passed since now.
@@ -66,16 +75,15 @@ func (b *bench) over() func() bool {
 	return func() bool { return time.Now().After(end) }
 }
 
-// alone takes free keys, one after the other.
-func (b *bench) alone(ctx context.Context) ([]time.Duration, error) { return b.pairs(ctx, "alone/") }
+// alone takes a free key again and again.
+func (b *bench) alone(ctx context.Context) (*stopwatch, error) { return b.pairs(ctx, "alone") }
 
 // pairs locks and unlocks, at least once.
-func (b *bench) pairs(ctx context.Context, name string) ([]time.Duration, error) {
-	var watch stopwatch
-	over := b.over()
-	for i := 0; i == 0 || !over(); i++ {
+func (b *bench) pairs(ctx context.Context, name string) (*stopwatch, error) {
+	watch, over := begin(), b.over()
+	for len(watch.took) == 0 || !over() {
 		began := time.Now()
-		lease, err := b.locks.Lock(ctx, b.prefix+name+strconv.Itoa(i%64))
+		lease, err := b.locks.Lock(ctx, b.prefix+name)
 		if err != nil {
 			return nil, err
 		}
@@ -84,19 +92,18 @@ func (b *bench) pairs(ctx context.Context, name string) ([]time.Duration, error)
 		}
 		watch.add(began)
 	}
-	return watch.took, nil
+	return watch, nil
 }
 
 // handoff passes a key to and fro between two clients. Where nobody can say that a client waits, it measures nothing.
-func (b *bench) handoff(ctx context.Context) ([]time.Duration, error) {
+func (b *bench) handoff(ctx context.Context) (*stopwatch, error) {
 	key, clients := b.prefix+"handoff", []*asynclock.Client{b.locks, b.other}
 	lease, err := b.locks.Lock(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = lease.Unlock(context.WithoutCancel(ctx)) }()
-	var watch stopwatch
-	over := b.over()
+	watch, over := begin(), b.over()
 	for i := 1; i == 1 || !over(); i++ {
 		waiting, leave := context.WithCancel(ctx)
 		next := clients[i%2].LockChan(waiting, key)
@@ -104,7 +111,7 @@ func (b *bench) handoff(ctx context.Context) ([]time.Duration, error) {
 		if err != nil || !queued {
 			leave()
 			drop(next)
-			return watch.took, err
+			return watch, err
 		}
 		began := time.Now()
 		err = lease.Unlock(context.WithoutCancel(ctx))
@@ -116,7 +123,7 @@ func (b *bench) handoff(ctx context.Context) ([]time.Duration, error) {
 		watch.add(began)
 		lease = taken
 	}
-	return watch.took, nil
+	return watch, nil
 }
 
 // drop gives back the lease that a future may bring.
@@ -141,42 +148,72 @@ func (b *bench) queued(ctx context.Context, key string, over func() bool) (bool,
 	}
 }
 
-// together has many goroutines do what alone does.
-func (b *bench) together(ctx context.Context) ([]time.Duration, error) {
-	var (
-		workers sync.WaitGroup
-		mu      sync.Mutex
-		all     []time.Duration
-		failed  error
-	)
-	for i := range b.clients {
-		workers.Go(func() { // ends when its time is over
-			took, err := b.pairs(ctx, fmt.Sprintf("together/%d/", i))
-			mu.Lock()
-			defer mu.Unlock()
-			all, failed = append(all, took...), cmp.Or(failed, err)
-		})
-	}
-	workers.Wait()
-	return all, failed
+// together has many goroutines do what alone does, each with its own key.
+func (b *bench) together(ctx context.Context) (*stopwatch, error) {
+	var mu sync.Mutex
+	all := begin()
+	err := each(b.clients, b.clients, func(i int) error {
+		watch, err := b.pairs(ctx, fmt.Sprint("together/", i))
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all.took, all.all = append(all.took, watch.took...), time.Since(all.began)
+		return nil
+	})
+	return all, err
 }
 
 // renewing does what alone does, while other keys are held.
-func (b *bench) renewing(ctx context.Context) (took []time.Duration, err error) {
-	var leases []*asynclock.Lease
+func (b *bench) renewing(ctx context.Context) (watch *stopwatch, err error) {
+	leases := make([]*asynclock.Lease, b.keys)
 	defer func() {
-		var workers sync.WaitGroup
-		for _, lease := range leases {
-			workers.Go(func() { _ = lease.Unlock(context.WithoutCancel(ctx)) })
-		}
-		workers.Wait()
+		_ = each(len(leases), takers, func(i int) error {
+			if leases[i] == nil {
+				return nil
+			}
+			return leases[i].Unlock(context.WithoutCancel(ctx))
+		})
 	}()
-	for i := range b.keys {
-		lease, err := b.locks.Lock(ctx, b.prefix+"renewing/held/"+strconv.Itoa(i), asynclock.WithTTL(benchTTL))
-		if err != nil {
-			return nil, err
+	err = each(len(leases), takers, func(i int) (err error) {
+		key := b.prefix + "held/" + strconv.Itoa(i)
+		leases[i], err = b.locks.Lock(ctx, key, asynclock.WithTTL(benchTTL))
+		if errors.Is(err, asynclock.ErrInvalidOption) { // ZooKeeper wants it as long as its sessions are
+			leases[i], err = b.locks.Lock(ctx, key)
 		}
-		leases = append(leases, lease)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return b.pairs(ctx, "renewing/")
+	return b.pairs(ctx, "renewing")
+}
+
+// takers is how many goroutines take and give back the keys that are held.
+const takers = 32
+
+// each calls do for 0 to n-1, from so many goroutines, and returns the first error.
+func each(n, goroutines int, do func(int) error) (failed error) {
+	var (
+		workers sync.WaitGroup
+		next    atomic.Int64
+		mu      sync.Mutex
+	)
+	for range goroutines {
+		workers.Go(func() { // ends when all has been called, or one has failed
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				err := do(i)
+				mu.Lock()
+				failed = cmp.Or(failed, err)
+				over := failed != nil
+				mu.Unlock()
+				if over {
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return failed
 }

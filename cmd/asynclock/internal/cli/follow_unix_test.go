@@ -146,3 +146,16 @@ func TestWaitEndsByASignal(t *testing.T) {
 	c.signal(t, syscall.SIGINT)
 	c.result().want(t, 128+2, `interrupt while waiting for "k"`)
 }
+
+// TestBenchEndsByASignal, and has given its keys back.
+func TestBenchEndsByASignal(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	p := redis.startProcess(t, program(t), "bench", "--for", "1m")
+	kit.Eventually(t, "alone", func() bool { return len(redis.Keys()) > 0 })
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.result(t).want(t, 128+15, "interrupted")
+	noKeys(t, redis.place)
+}

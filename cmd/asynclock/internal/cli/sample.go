@@ -24,27 +24,35 @@ type sampler struct {
 	foreign map[string]bool // keys that could not be read, and why was said
 }
 
-// next takes a sample, and returns it with the errors of single keys that are new. Such a key stays as it was before. After
-// err, which is of the listing as a whole, there is no sample.
+// next takes a sample, and returns it with the errors of single keys that are new. Such a key stays as it was before. With
+// err, which is of the listing as a whole, what was not listed stays as it was, and the next sample does not count on it.
 func (s *sampler) next(ctx context.Context) (now sample, keyErrors []error, err error) {
 	now, foreign := sample{}, map[string]bool{}
-	for info, err := range s.list(ctx, s.prefix) {
+	for info, failed := range s.list(ctx, s.prefix) {
 		switch {
-		case err == nil:
+		case failed == nil:
 			now[info.Key] = info
 		case info.Key == "":
-			return nil, keyErrors, err
+			err = cmp.Or(err, failed)
 		default:
 			if foreign[info.Key] = true; !s.foreign[info.Key] {
-				keyErrors = append(keyErrors, err)
+				keyErrors = append(keyErrors, failed)
 			}
 			if before, known := s.last[info.Key]; known {
 				now[info.Key] = before
 			}
 		}
 	}
-	s.last, s.foreign = now, foreign
-	return now, keyErrors, nil
+	if err == nil {
+		s.last, s.foreign = now, foreign
+		return now, keyErrors, nil
+	}
+	for key, before := range s.last {
+		if _, listed := now[key]; !listed {
+			now[key] = before
+		}
+	}
+	return now, keyErrors, err
 }
 
 // A changeKind says how a key differs from one sample to the next.

@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"os"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 )
@@ -28,8 +30,8 @@ Keys of the terminal:
   enter      show who waits for it and who shares it; again: back
   /          show only keys that contain a text; esc: all
   s, r       sort by the next column; the other way round
-  u          take the key from its holder, when its name has been typed.
-             'asynclock unlock --help' says what that means
+  u          take the key from the holder that is shown, when the key has been
+             typed. 'asynclock unlock --help' says what that means
   q, Ctrl-C  end
 `
 
@@ -40,7 +42,7 @@ func (a *app) topCommand() *cobra.Command {
 		Long:  topHelp,
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !a.onTerminal() {
+			if stdout, isFile := a.stdout.(*os.File); !a.onTerminal() || !isFile || !term.IsTerminal(int(stdout.Fd())) {
 				return &exitError{exitUsage, errors.New("top needs a terminal; 'asynclock watch' prints lines")}
 			}
 			locks, err := a.connect(cmd.Context())
@@ -52,10 +54,11 @@ func (a *app) topCommand() *cobra.Command {
 			if len(args) == 1 {
 				prefix = args[0]
 			}
-			program := tea.NewProgram(newTop(cmd.Context(), locks.Client, prefix),
-				tea.WithContext(cmd.Context()), tea.WithInput(a.stdin), tea.WithOutput(a.stdout))
+			ctx, interrupted := a.untilSignal(cmd.Context())
+			program := tea.NewProgram(newTop(ctx, locks.Client, prefix),
+				tea.WithContext(ctx), tea.WithInput(a.stdin), tea.WithOutput(a.stdout), tea.WithoutSignalHandler())
 			_, err = program.Run()
-			return err
+			return interrupted(err)
 		},
 	}
 }
@@ -85,6 +88,7 @@ type top struct {
 	board  board
 	shown  []*boardRow // in the order of the table
 	failed error       // of the last list
+	unseen error       // of the last look at the chosen key
 	note   string      // what has happened to what the user did last
 
 	width, height int
@@ -125,6 +129,7 @@ type (
 	}
 	topLook      struct{} // it is time for the next list
 	topInspected struct {
+		key  string
 		info asynclock.Info
 		err  error
 	}
@@ -132,6 +137,7 @@ type (
 		key      string
 		unlocked bool
 		err      error
+		effect   string // of the error
 	}
 )
 
@@ -154,9 +160,12 @@ func (m *top) inspect() tea.Cmd {
 		ctx, cancel := m.request()
 		defer cancel()
 		info, err := m.locks.Inspect(ctx, key)
-		return topInspected{info, err}
+		return topInspected{key, info, err}
 	}
 }
+
+// errAnother: a holder without a token, which is known by its description alone, is there no more.
+var errAnother = errors.New("another holds it by now")
 
 // force takes the key from the holder that was shown, and from no other.
 func (m *top) force() tea.Cmd {
@@ -164,16 +173,34 @@ func (m *top) force() tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := m.request()
 		defer cancel()
+		if target.Token == 0 { // ForceUnlock would take it from whoever holds it
+			info, err := m.locks.Inspect(ctx, target.Key)
+			if err == nil && info.Held && info.Holder != target.Holder {
+				err = errAnother
+			}
+			if err != nil {
+				return topForced{target.Key, false, err, nothingTaken}
+			}
+		}
 		unlocked, err := m.locks.ForceUnlock(ctx, target.Key, target.Token)
-		return topForced{target.Key, unlocked, err}
+		effect := "it may have been taken"
+		if errors.Is(err, asynclock.ErrHeld) || errors.Is(err, asynclock.ErrDenied) || errors.Is(err, asynclock.ErrUnreachable) {
+			effect = nothingTaken
+		}
+		return topForced{target.Key, unlocked, err, effect}
 	}
 }
+
+const nothingTaken = "nothing was taken"
 
 // Update changes the model by a message.
 func (m *top) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
+		m.scroll()
+	case tea.PasteMsg:
+		m.paste(msg.Content)
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
 	case topLook:
@@ -189,8 +216,7 @@ func (m *top) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 func (m *top) sampled(msg topSampled) tea.Cmd {
-	m.failed = msg.err
-	if msg.err == nil {
+	if m.failed = msg.err; msg.sample != nil {
 		m.board.update(m.now(), msg.sample)
 		m.arrange()
 	}
@@ -202,10 +228,10 @@ func (m *top) sampled(msg topSampled) tea.Cmd {
 }
 
 func (m *top) inspected(msg topInspected) {
-	if m.mode != modeDetail || msg.info.Key != m.chosen && msg.err == nil {
+	if m.mode != modeDetail || msg.key != m.chosen {
 		return // the user has gone on
 	}
-	if m.failed = msg.err; msg.err == nil {
+	if m.unseen = msg.err; msg.err == nil {
 		m.detail = &msg.info
 	}
 }
@@ -213,7 +239,7 @@ func (m *top) inspected(msg topInspected) {
 func (m *top) forced(msg topForced) {
 	switch {
 	case msg.err != nil:
-		m.note = message(msg.err) + "; nothing was taken"
+		m.note = oneLine(message(msg.err)) + "; " + msg.effect
 	case msg.unlocked:
 		m.note = printable(msg.key) + " was taken from its holder"
 	default:

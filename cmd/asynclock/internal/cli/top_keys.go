@@ -20,7 +20,7 @@ func (m *top) press(key tea.KeyPressMsg) tea.Cmd {
 		case "q":
 			return tea.Quit
 		case "enter", "esc":
-			m.mode, m.detail = modeTable, nil
+			m.mode, m.detail, m.unseen = modeTable, nil, nil
 			m.arrange()
 		case "u":
 			m.askForce()
@@ -80,6 +80,17 @@ func (m *top) askForce() {
 	m.target, m.typed, m.note, m.mode = row.Info, "", "", modeForce
 }
 
+// paste adds a text that was pasted where the user types.
+func (m *top) paste(text string) {
+	if m.mode == modeFilter || m.mode == modeForce {
+		m.typed += text
+	}
+	if m.mode == modeFilter {
+		m.filter = m.typed
+		m.arrange()
+	}
+}
+
 // typing changes the text that the user types.
 func (m *top) typing(key tea.KeyPressMsg) tea.Cmd {
 	switch name := key.String(); name {
@@ -90,13 +101,10 @@ func (m *top) typing(key tea.KeyPressMsg) tea.Cmd {
 	case "backspace":
 		if runes := []rune(m.typed); len(runes) > 0 {
 			m.typed = string(runes[:len(runes)-1])
+			m.paste("")
 		}
 	default:
-		m.typed += key.Text
-	}
-	if m.mode == modeFilter {
-		m.filter = m.typed
-		m.arrange()
+		m.paste(key.Text)
 	}
 	return nil
 }
@@ -108,7 +116,7 @@ func (m *top) entered() tea.Cmd {
 	switch {
 	case !forces:
 		return nil
-	case m.typed != m.target.Key:
+	case m.typed != m.target.Key && m.typed != printable(m.target.Key):
 		m.note = "that is another key; nothing was taken"
 		return nil
 	}

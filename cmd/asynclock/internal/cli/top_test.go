@@ -126,9 +126,13 @@ func TestTopTable(t *testing.T) {
 		u.sees(`1 keys with "b"`, "\x1b[7mb")
 		u.press("esc", "s", "s", "r")
 		u.sees("*KEY", "\x1b[7mb") // a is not chosen, b was
-		u.locks.err = errors.New("no answer")
+		u.locks.err = errors.New("no\x1b answer\n\tof 127.0.0.1")
+		u.locks.infos[0].Waiters = 8 // some of the list may have come
 		u.look()
-		u.sees("3 keys held", "the list is old: no answer")
+		u.sees("3 keys held, 9 waiting", "the list is old: no? answer")
+		if lines := strings.Count(u.top.View().Content, "\n"); lines >= 8 {
+			t.Errorf("got %d lines, want as many as the screen has", lines+1)
+		}
 		time.Sleep(rateWindow)
 		u.locks.infos, u.locks.err = u.locks.infos[1:2], nil
 		u.look()
@@ -199,7 +203,7 @@ func TestTopForces(t *testing.T) {
 			}
 		}
 		u.press("u")
-		u.sees("Take ab from al (token 17)?", "type the key, or esc: ")
+		u.sees("Take ab from al?", "type the key, or esc: ")
 		u.press("a", "enter")
 		u.sees("that is another key; nothing was taken")
 		u.press("u", "a", "b", "esc", "enter", "esc")
@@ -210,12 +214,42 @@ func TestTopForces(t *testing.T) {
 		u.press("enter")
 		forced("ab 17")
 		u.sees("ab was taken from its holder")
-		u.locks.err = errors.New("held by another")
-		u.press("u", "a", "b", "enter")
-		u.sees("held by another; nothing was taken")
+		for err, want := range map[error]string{
+			&asynclock.HeldError{Key: "ab", Holder: "another"}: `"ab" is held by another (0.0s of its TTL left); nothing was taken`,
+			asynclock.ErrOutcomeUnknown:                        "outcome unknown; it may have been taken",
+			context.DeadlineExceeded:                           "deadline exceeded; it may have been taken",
+		} {
+			u.locks.err = err
+			u.press("u")
+			u.top.Update(tea.PasteMsg{Content: "ab"})
+			u.press("enter")
+			u.sees(want)
+		}
+		u.locks.err = nil
 		u.press("down", "u")
 		u.sees("nobody holds it")
-		forced("ab 17, ab 18")
+		forced("ab 17, ab 18, ab 18, ab 18")
+	})
+}
+
+// A holder without a token, as of Java, is known by its description.
+func TestTopForcesAHolderWithoutAToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := sitDown(t, &listed{infos: []asynclock.Info{taken("k\x01", "java", 0, 0)}})
+		u.press("u")
+		u.top.Update(tea.PasteMsg{Content: `"k\x01"`}) // nobody can type it as it is
+		u.locks.infos[0].Holder = "another java"
+		u.press("enter")
+		u.sees("another holds it by now; nothing was taken")
+		u.look()
+		u.press("u")
+		u.top.Update(tea.PasteMsg{Content: "k\x01"})
+		u.press("enter")
+		u.sees("was taken from its holder")
+		if got := strings.Join(u.locks.forced, ", "); got != "k\x01 0" {
+			t.Errorf("forced %q, want the second one alone", got)
+		}
 	})
 }
 

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -32,8 +33,8 @@ func (m *top) View() tea.View {
 func (m *top) summary() string {
 	switch {
 	case m.mode == modeForce:
-		return m.fit(fmt.Sprintf("Take %s from %s (token %d)? Both it and the next holder may believe for a while that they hold it.",
-			printable(m.target.Key), printable(m.target.Holder), m.target.Token))
+		return m.fit(fmt.Sprintf("Take %s from %s? Both it and the next holder may believe for a while that they hold it.",
+			printable(m.target.Key), printable(m.target.Holder)))
 	case m.board.last == nil && m.failed == nil:
 		return m.fit("asynclock top: listing the keys")
 	}
@@ -55,11 +56,13 @@ func (m *top) summary() string {
 func (m *top) lastLine() string {
 	switch {
 	case m.mode == modeForce:
-		return "type the key, or esc: " + m.typed
+		return "type the key, or esc: " + oneLine(m.typed)
 	case m.mode == modeFilter:
-		return "keys with: " + m.typed
+		return "keys with: " + oneLine(m.typed)
 	case m.failed != nil:
-		return "the list is old: " + message(m.failed)
+		return "the list is old: " + oneLine(message(m.failed))
+	case m.unseen != nil:
+		return "the key is as it was: " + oneLine(message(m.unseen))
 	case m.note != "":
 		return m.note
 	case m.mode == modeDetail:
@@ -131,3 +134,14 @@ func (m *top) drawDetail(out *strings.Builder) {
 
 // fit cuts a line to the width of the screen.
 func (m *top) fit(line string) string { return ansi.Truncate(line, max(m.width, 1), "…") }
+
+// oneLine returns the first line of an error, without what a terminal might take for a command.
+func oneLine(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	return strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
+}
