@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"time"
 
@@ -36,11 +37,19 @@ func (st *Store) Check(ctx context.Context, report func(store.Finding)) {
 		}
 		found.Check = p.check
 		report(found)
+		if found.Verdict == store.VerdictFail { // nothing else can be found out
+			return
+		}
 	}
 }
 
+// findPatience bounds a check.
+const findPatience = 3 * time.Second
+
 // find makes one check, on a goroutine of its own, because the driver's calls take no context.
 func (st *Store) find(ctx context.Context, check func(context.Context) store.Finding) store.Finding {
+	ctx, cancel := context.WithTimeout(ctx, findPatience)
+	defer cancel()
 	found := make(chan store.Finding, 1)
 	st.mu.Lock()
 	begun := st.taskLocked(func() { found <- check(ctx) })
@@ -52,17 +61,30 @@ func (st *Store) find(ctx context.Context, check func(context.Context) store.Fin
 	case f := <-found:
 		return f
 	case <-ctx.Done():
-		return store.Finding{}
+		return unknown(ctx.Err(), "")
 	}
 }
 
 // unknown is the finding of a check that has failed. The right is what it takes.
 func unknown(err error, right string) store.Finding {
 	f := store.Finding{Verdict: store.VerdictNote, Fact: "not known: " + err.Error()}
-	if errors.Is(err, zk.ErrNoAuth) || errors.Is(err, errUnlisted) {
+	switch {
+	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, errUnlisted):
 		f.Fix = right
+	case isSilence(err):
+		f = store.Finding{
+			Verdict: store.VerdictFail, Fact: "the ensemble does not answer: " + err.Error(),
+			Fix: "see that its servers run, that the addresses are right, and that nothing between them and this machine drops packets",
+		}
 	}
 	return f
+}
+
+// isSilence reports whether the server answers no further question either.
+func isSilence(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrClosed) ||
+		errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)
 }
 
 var errUnlisted = errors.New("the server does not answer this word of four letters")
@@ -124,7 +146,9 @@ func judgeServer(server, text string) store.Finding {
 	version, _ := field(text, "Zookeeper version: ")
 	version, _, _ = strings.Cut(version, "-")
 	switch mode, found := field(text, "Mode: "); {
-	case !found && version == "":
+	case !found && !strings.Contains(text, "not currently serving"):
+		return unknown(errors.New("the answer to srvr has no mode"), "")
+	case !found:
 		return store.Finding{
 			Verdict: store.VerdictFail,
 			Fact:    server + " serves nobody: it is without a leader",
@@ -268,6 +292,12 @@ func judgeAccess(s *settings, root []zk.ACL, exists bool) store.Finding {
 		what = "the locks below " + s.names.root
 	case isOpen(root):
 		what = s.names.root
+	case exists && !s.mayCreate(root):
+		return store.Finding{
+			Verdict: store.VerdictFail,
+			Fact:    "the access control list of " + s.names.root + " names others, and not the store's user: it may create no locks there",
+			Fix:     "give the store the user that the list names (WithDigest), or let the list name the store's (setAcl)",
+		}
 	case exists:
 		return store.Finding{Fact: "not everybody may change " + s.names.root + " and what the store creates there"}
 	default:
@@ -288,6 +318,21 @@ func judgeAccess(s *settings, root []zk.ACL, exists bool) store.Finding {
 func isOpen(acl []zk.ACL) bool {
 	for _, a := range acl {
 		if a.Scheme == "world" && a.Perms&changes != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// mayCreate reports whether the list lets the store create nodes. It says so also of those whom the server knows by
+// something else than a password: by an address, by a certificate or by Kerberos.
+func (s *settings) mayCreate(acl []zk.ACL) bool {
+	own := ""
+	if s.digest {
+		own = zk.DigestACL(zk.PermCreate, s.user, s.password)[0].ID
+	}
+	for _, a := range acl {
+		if a.Perms&zk.PermCreate != 0 && (a.Scheme != "digest" || a.ID == own) {
 			return true
 		}
 	}

@@ -6,8 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -28,8 +32,9 @@ func check(t *testing.T, st *Store) map[string]store.Finding {
 		order = append(order, f.Check)
 		found[f.Check] = f
 	})
-	if got := strings.Join(order, " "); got != "server ensemble session tick access" {
-		t.Errorf("checks: got %s, want server ensemble session tick access", got)
+	const all = "server ensemble session tick access"
+	if got := strings.Join(order, " "); got != all && (!strings.HasPrefix(all, got) || found[order[len(order)-1]].Verdict != store.VerdictFail) {
+		t.Errorf("checks: got %s, want %s, or until one fails", got, all)
 	}
 	return found
 }
@@ -76,6 +81,7 @@ func TestCheckOfAccess(t *testing.T) {
 		"everybody's, with a user":   {everybody, []Option{us}, store.VerdictWarn, "may change /test-", "setAcl"},
 		"of a user, lists otherwise": {readers, []Option{us, WithACL(everybody)}, store.VerdictWarn, "the locks below", "leave out WithACL"},
 		"everybody may read":         {readers, []Option{us}, store.VerdictOK, "not everybody may change", ""},
+		"another user's":             {append(zk.DigestACL(zk.PermAll, "them", "secret"), zk.WorldACL(zk.PermRead)...), []Option{us}, store.VerdictFail, "may create no locks", "setAcl"},
 		"not there yet":              {nil, []Option{us}, store.VerdictOK, "does not exist yet", ""},
 		"not to be read":             {zk.DigestACL(zk.PermAll, "them", "secret"), []Option{us}, store.VerdictNote, "not known", "the right to read /test-"},
 	} {
@@ -110,6 +116,7 @@ func TestJudgments(t *testing.T) {
 		fact    string
 		fix     string
 	}{
+		"no answer":       {judgeServer("zk1:2181", ""), store.VerdictNote, "not known", ""},
 		"no leader":       {judgeServer("zk1:2181", "This ZooKeeper instance is not currently serving requests\n"), store.VerdictFail, "zk1:2181 serves nobody", "majority"},
 		"read-only":       {judgeServer("zk1:2181", "Zookeeper version: 3.8.0-5, built on x\nMode: read-only\n"), store.VerdictFail, "is read-only", "majority"},
 		"three":           {judgeEnsemble(three, 3), store.VerdictOK, "3 servers vote; locks survive the loss of 1", ""},
@@ -124,6 +131,36 @@ func TestJudgments(t *testing.T) {
 	} {
 		wantFinding(t, name, c.got, c.verdict, c.fact, c.fix)
 	}
+}
+
+// TestCheckOfAnEnsembleThatIsGone: one failure says so, in a time of its own.
+func TestCheckOfAnEnsembleThatIsGone(t *testing.T) {
+	t.Parallel()
+	var gone atomic.Bool
+	st := open(t, newRoot(), WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+		if gone.Load() {
+			return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}))
+	gone.Store(true)
+	found := check(t, st)
+	wantFinding(t, "refused", found["server"], store.VerdictFail, "connection refused", "addresses are right")
+	if len(found) != 1 {
+		t.Errorf("got %v, want one finding", found)
+	}
+	silence := func(ctx context.Context) store.Finding {
+		<-ctx.Done()
+		return store.Finding{}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		got := new(Store).find(t.Context(), silence)
+		wantFinding(t, "silence", got, store.VerdictFail, "deadline exceeded", "addresses are right")
+		if took := time.Since(began); took != findPatience {
+			t.Errorf("it took %v, want %v", took, findPatience)
+		}
+	})
 }
 
 // TestCheckEnds with its context, and reports nothing that it could not find out because of that. A store that is closed
@@ -142,8 +179,10 @@ func TestCheckEnds(t *testing.T) {
 		t.Errorf("findings until the context was cancelled: got %d, want the first alone", n)
 	}
 	st.Close()
-	for name, f := range check(t, st) {
-		wantFinding(t, name+" of a closed store", f, store.VerdictNote, "not known: "+store.ErrClosed.Error(), "")
+	closed := check(t, st)
+	wantFinding(t, "a closed store", closed["server"], store.VerdictFail, "does not answer: ", "addresses are right")
+	if len(closed) != 1 {
+		t.Errorf("findings of a closed store: got %v, want one", closed)
 	}
 	var found []store.Finding
 	new(Store).Check(t.Context(), func(f store.Finding) { found = append(found, f) })

@@ -7,6 +7,10 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -18,23 +22,63 @@ type Probe struct {
 	Find func(ctx context.Context) (store.Finding, error)
 }
 
-// Check reports what the server is like, and then what the probes of a store find.
+// probeTime bounds a probe.
+const probeTime = 3 * time.Second
+
+// Check reports what the server is like, and then what the probes of a store find. It ends with the first probe that
+// gets no answer.
 func (c *Conn) Check(ctx context.Context, report func(store.Finding), own ...Probe) {
 	var probes []Probe
 	for _, q := range c.dialect.questions {
 		probes = append(probes, c.probe(q))
 	}
 	for _, p := range slices.Concat(probes, []Probe{c.clock()}, own) {
-		found, err := p.Find(ctx)
+		found, err := find(ctx, p)
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil {
+		silent := isSilence(err)
+		switch {
+		case silent:
+			found = gone(err)
+		case err != nil:
 			found = unknown(err, found.Fix)
 		}
 		found.Check = p.Check
 		report(found)
+		if silent {
+			return
+		}
 	}
+}
+
+// gone is the finding of a database that does not answer, or refuses all.
+func gone(err error) store.Finding {
+	found := store.Finding{
+		Verdict: store.VerdictFail, Fact: "the database does not answer: " + err.Error(),
+		Fix: "see that it runs, that the address is right, and that nothing between it and this machine drops packets",
+	}
+	if errors.As(err, new(*pgconn.PgError)) || errors.As(err, new(*mysql.MySQLError)) {
+		found.Fact = "the database refuses requests: " + err.Error()
+		found.Fix = "do what it says; run Migrate if a table or a routine is missing"
+	}
+	return found
+}
+
+func find(ctx context.Context, p Probe) (store.Finding, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	found, err := p.Find(ctx)
+	if err != nil && ctx.Err() != nil { // whatever the driver makes of it
+		err = ctx.Err()
+	}
+	return found, err
+}
+
+// isSilence reports whether the server, or the pool, answers no further probe either.
+func isSilence(err error) bool {
+	return errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrOutcomeUnknown) || errors.Is(err, store.ErrClosed) ||
+		errors.Is(err, context.DeadlineExceeded)
 }
 
 // unknown is the finding of a probe that failed. Tables that are not as required are known to be so.

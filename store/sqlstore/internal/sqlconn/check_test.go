@@ -8,6 +8,7 @@ import (
 	"database/sql/driver"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -61,6 +62,38 @@ func TestCheckWithoutRights(t *testing.T) {
 	if want := len(postgresQuestions) + 1; n != want {
 		t.Errorf("findings: got %d, want %d", n, want)
 	}
+}
+
+// silent is a driver of a server that answers nothing.
+type silent struct{ denying }
+
+func (s silent) Connect(context.Context) (driver.Conn, error) { return s, nil }
+
+func (silent) QueryContext(ctx context.Context, _ string, _ []driver.NamedValue) (driver.Rows, error) {
+	<-ctx.Done()
+	return nil, driver.ErrBadConn // whatever a driver makes of it
+}
+
+// A server that does not answer is one failure, in a time of its own, and so is a pool that is closed.
+func TestCheckOfAServerThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Conn{db: sql.OpenDB(silent{}), dialect: &postgres}
+		gone := func(what string, want time.Duration) {
+			t.Helper()
+			began, n := time.Now(), 0
+			c.Check(t.Context(), func(f store.Finding) {
+				if n++; f.Check != "server" || f.Verdict != store.VerdictFail || !strings.Contains(f.Fact, "does not answer") {
+					t.Errorf("%s: got %+v, want that it fails", what, f)
+				}
+			})
+			if took := time.Since(began); n != 1 || took != want {
+				t.Errorf("%s: got %d findings after %v, want 1 after %v", what, n, took, want)
+			}
+		}
+		gone("a silent server", probeTime)
+		_ = c.db.Close()
+		gone("a closed pool", 0)
+	})
 }
 
 // The difference is what it is at least, whenever the server looked at its clock.
