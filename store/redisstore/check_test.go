@@ -68,7 +68,15 @@ func TestCheckOfAServerThatEvicts(t *testing.T) {
 	sv := ownServer(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 	found := check(t, sv.store(t), checks)
 	wantOnly(t, found, "eviction")
-	wantFinding(t, found["eviction"], store.VerdictFail, "allkeys-lru", "noeviction")
+	wantFinding(t, found["eviction"], store.VerdictWarn, "allkeys-lru", "noeviction")
+}
+
+func TestCheckOfAFullServer(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t)
+	st := sv.store(t)
+	sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
+	wantFinding(t, check(t, st, checks)["memory"], store.VerdictFail, "refuses locks", "maxmemory")
 }
 
 func TestCheckWithoutAGrace(t *testing.T) {
@@ -160,13 +168,13 @@ func TestCheckOfACluster(t *testing.T) {
 	order := slices.Insert(slices.Clone(checks), len(checks)-2, "cluster")
 	found := check(t, sv.store(t), order)
 	wantOnly(t, found, "eviction")
-	wantFinding(t, found["eviction"], store.VerdictFail, bad.own.Addr+": maxmemory-policy is volatile-ttl", "noeviction")
+	wantFinding(t, found["eviction"], store.VerdictWarn, bad.own.Addr+": maxmemory-policy is volatile-ttl", "noeviction")
 	wantFinding(t, found["server"], store.VerdictOK, ", and 2 more: Redis", "")
 	wantFinding(t, found["cluster"], store.VerdictOK, "state is ok", "")
 
 	found = check(t, sv.as(t, "locker", documentedRights+rightsInCluster, nodes...).newStore(t), order)
 	wantFinding(t, found["cluster"], store.VerdictNote, "CLUSTER INFO", "+cluster|info")
-	wantFinding(t, found["eviction"], store.VerdictFail, bad.own.Addr, "noeviction")
+	wantFinding(t, found["eviction"], store.VerdictWarn, bad.own.Addr, "noeviction")
 
 	wantFinding(t, check(t, bad.newStore(t), []string{"server"})["server"], store.VerdictFail, "MOVED", "")
 }
