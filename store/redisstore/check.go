@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/redischeck"
@@ -127,6 +128,9 @@ func (st *Store) checkGrace(ctx context.Context) store.Finding {
 	return found
 }
 
+// atOnce is of how many buckets a server is asked without a chance for other clients: some milliseconds.
+const atOnce = 64
+
 func (st *Store) countGraces(ctx context.Context) (n graceCount) {
 	calls := borrowCalls(buckets)
 	defer returnCalls(calls)
@@ -140,16 +144,18 @@ func (st *Store) countGraces(ctx context.Context) (n graceCount) {
 		}
 		c.millis(st.settings.grace)
 	}
-	for _, result := range st.run(ctx, *calls) {
-		kind, left, err := st.readGrace(result)
-		switch {
-		case err != nil:
-			n.err = cmp.Or(n.err, err)
-			continue
-		case kind != graceRuns || left > 0:
-			n.of[kind]++
+	for some := range slices.Chunk(*calls, atOnce) {
+		for _, result := range st.run(ctx, some) {
+			kind, left, err := st.readGrace(result)
+			switch {
+			case err != nil:
+				n.err = cmp.Or(n.err, err)
+				continue
+			case kind != graceRuns || left > 0:
+				n.of[kind]++
+			}
+			n.longest = max(n.longest, left)
 		}
-		n.longest = max(n.longest, left)
 	}
 	return n
 }

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/redischeck"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // The checks of a single server, in their order.
@@ -61,6 +63,42 @@ func TestCheckOfAHealthyServer(t *testing.T) {
 	wantOnly(t, found)
 	wantFinding(t, found["server"], store.VerdictOK, "standalone", "")
 	wantFinding(t, found["grace"], store.VerdictOK, "for 15s at least", "")
+}
+
+// Check asks for the history of each bucket once, and lets other clients' requests in between.
+func TestCheckDisturbsNobody(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t)
+	sv.acquaint(t, long)
+	conn, err := redisconn.Open(sv.Option)
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver := &crowded{Driver: rueidisDriver{conn}}
+	st, err := NewWith(driver, WithPrefix(sv.prefix), WithoutLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	sv.Do(t, "CONFIG", "RESETSTAT")
+	wantOnly(t, check(t, st, checks))
+	if stats := sv.Do(t, "INFO", "commandstats"); !strings.Contains(stats, "cmdstat_info:calls=261,") {
+		t.Errorf("got %s, want five INFO and one for each bucket", stats)
+	}
+	if driver.most == 0 || driver.most > 100 {
+		t.Errorf("scripts at once: got %d, want some", driver.most)
+	}
+}
+
+// A crowded driver notes how many scripts it was given at once.
+type crowded struct {
+	redisdriver.Driver
+	most int
+}
+
+func (c *crowded) EvalAll(ctx context.Context, runs []redisdriver.Run) []redisdriver.Result {
+	c.most = max(c.most, len(runs))
+	return c.Driver.EvalAll(ctx, runs)
 }
 
 func TestCheckOfAServerThatEvicts(t *testing.T) {
