@@ -194,6 +194,8 @@ func TestCheckWithFewRights(t *testing.T) {
 
 	st := sv.as(t, "nobody", strings.ReplaceAll(documentedRights, "+eval", "-eval")).newStore(t)
 	wantFinding(t, check(t, st, []string{"server"})["server"], store.VerdictFail, "denied", "+evalsha")
+	st = sv.as(t, "other", "resetkeys ~other* "+documentedRights).newStore(t)
+	wantFinding(t, check(t, st, []string{"server"})["server"], store.VerdictFail, "refuses", "key pattern")
 }
 
 // In a Cluster each server counts, and the worst is named.
@@ -252,9 +254,13 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	st.Check(ctx, func(f store.Finding) { wantFinding(t, f, store.VerdictFail, "has not said", "runs") })
+	st.Check(ctx, func(f store.Finding) { t.Errorf("got %+v, want nothing, for the context has ended", f) })
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("took %v, want some more than 100ms", took)
+	}
+	wantFinding(t, check(t, st, []string{"server"})["server"], store.VerdictFail, "has not said", "runs")
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("took %v, want some seconds without a deadline", took)
 	}
 	if err := sv.own.Resume(); err != nil {
 		t.Fatal(err)
