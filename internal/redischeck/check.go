@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
@@ -21,6 +22,9 @@ import (
 // Apart is the time between two looks at a server's clock.
 const Apart = 2 * time.Second
 
+// patience is how long a server may take for an answer.
+const patience = 2 * time.Second
+
 // A Deployment is where a store's locks are.
 type Deployment struct {
 	// Keys are names that the store's user may use. Each server that may have a lock has the slot of one of them.
@@ -29,18 +33,12 @@ type Deployment struct {
 	Cluster, Sentinel bool
 	// Guarded means that nothing is granted for a while after a server may have forgotten leases.
 	Guarded bool
-	// Ask runs [Script] once for each key, with these arguments, all at once. The answers are in the order of the keys.
-	Ask func(ctx context.Context, keys, args []string) []Answer
+	// Ask runs [Script] for a key, with these arguments, and returns its texts or an error of asynclock's. Calls overlap.
+	Ask func(ctx context.Context, key string, args []string) ([]string, error)
 	// Own is a check of the store's own, before that of the clocks.
 	Own func(ctx context.Context) store.Finding
 	// Apart is the time between two looks at the clocks.
 	Apart time.Duration
-}
-
-// An Answer is the script's for a key: its texts, or an error of asynclock's.
-type Answer struct {
-	Texts []string
-	Err   error
 }
 
 // sections are the parts of INFO that the rules read.
@@ -52,8 +50,15 @@ const (
 	clusterSlots = "CLUSTER SLOTS"
 )
 
-// Check examines the servers, and reports what it finds in the order of store.CheckedStore.
-func Check(ctx context.Context, d Deployment, report func(store.Finding)) {
+// Check examines the servers, and reports what it finds in the order of store.CheckedStore, until ctx ends. Whether the
+// user has the rights of all scripts, it leaves to who takes a lock: ACL DRYRUN would need a right itself.
+func Check(ctx context.Context, d Deployment, tell func(store.Finding)) {
+	report := func(f store.Finding) {
+		deadline, limited := ctx.Deadline() // the client's timer may be faster than that of ctx
+		if ctx.Err() == nil && (!limited || time.Now().Before(deadline)) {
+			tell(f)
+		}
+	}
 	servers, t := d.find(ctx)
 	up := d.look(ctx, servers, report)
 	if len(up) == 0 {
@@ -67,7 +72,9 @@ func Check(ctx context.Context, d Deployment, report func(store.Finding)) {
 	if d.Cluster {
 		report(merge(up, t.state))
 	}
-	report(d.Own(ctx))
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	report(d.Own(limited))
 	d.compareClocks(ctx, up, report)
 }
 
@@ -79,29 +86,39 @@ type server struct {
 	clock sample
 }
 
-// ask asks a server each, and hands on the answers.
-func (d Deployment) ask(ctx context.Context, servers []*server, questions []string, put func(s *server, clock sample, texts []string, err error)) {
-	if len(servers) == 0 {
-		return
-	}
-	keys := make([]string, len(servers))
+// An answer is what a server has said, besides its clock.
+type answer struct {
+	texts []string
+	clock sample
+	err   error
+}
+
+// ask asks the servers, all at once, so that none that is silent hides another. It hands on the answers in their order.
+func (d Deployment) ask(ctx context.Context, servers []*server, questions []string, put func(*server, answer)) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	answers := make([]answer, len(servers))
+	var asked sync.WaitGroup
 	for i, s := range servers {
-		keys[i] = s.key
+		asked.Go(func() { answers[i] = d.askOne(ctx, s.key, questions) }) // ends with ctx, if not before; asked waits for it
 	}
-	clock := sample{before: time.Now()}
-	answers := d.Ask(ctx, keys, questions)
-	clock.after = time.Now()
+	asked.Wait()
 	for i, a := range answers {
-		err := a.Err
-		if err == nil {
-			clock.server, err = readTime(a.Texts, len(questions))
-		}
-		if err != nil {
-			put(servers[i], sample{}, nil, err)
-			continue
-		}
-		put(servers[i], clock, a.Texts[2:], nil)
+		put(servers[i], a)
 	}
+}
+
+func (d Deployment) askOne(ctx context.Context, key string, questions []string) (a answer) {
+	a.clock.before = time.Now()
+	a.texts, a.err = d.Ask(ctx, key, questions)
+	a.clock.after = time.Now()
+	if a.err == nil {
+		a.clock.server, a.err = readTime(a.texts, len(questions))
+	}
+	if a.err == nil {
+		a.texts = a.texts[2:]
+	}
+	return a
 }
 
 // errReply: something between the client and the server has changed the answer.
@@ -126,13 +143,13 @@ func (d Deployment) look(ctx context.Context, servers []*server, report func(sto
 	if d.Cluster {
 		questions = append(slices.Clip(questions), clusterInfo)
 	}
-	d.ask(ctx, servers, questions, func(s *server, clock sample, texts []string, err error) {
-		if err != nil {
-			report(merge([]*server{s}, func(*server) store.Finding { return silent(err) }))
+	d.ask(ctx, servers, questions, func(s *server, a answer) {
+		if a.err != nil {
+			report(merge([]*server{s}, func(*server) store.Finding { return silent(a.err) }))
 			return
 		}
-		s.clock, s.said = clock, make(map[string]string)
-		for i, text := range texts {
+		s.clock, s.said = a.clock, make(map[string]string)
+		for i, text := range a.texts {
 			s.said[questions[i]] = text
 		}
 		up = append(up, s)
@@ -140,14 +157,15 @@ func (d Deployment) look(ctx context.Context, servers []*server, report func(sto
 	return up
 }
 
-// silent is the finding of a server that has not answered.
+// silent is the finding of a server that has not answered, or that refuses to.
 func silent(err error) store.Finding {
 	found := store.Finding{
 		Check: "server", Verdict: store.VerdictFail, Fact: fmt.Sprintf("The server has not said how it is set up: %v.", err),
 		Fix: "Look whether it runs, and whether the address is right.",
 	}
 	if errors.Is(err, store.ErrDenied) {
-		found.Fix = "Add the rights that docs/security.md lists: " + grant("evalsha", "eval", "time")
+		found.Fact = fmt.Sprintf("The server refuses to say how it is set up: %v.", err)
+		found.Fix = "Give the user the key pattern and the rights of docs/security.md, such as " + grant("evalsha", "eval", "time")
 	}
 	return found
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,39 +23,42 @@ type fakeCluster struct {
 	said  map[string]map[string]string // by node and question; healthy otherwise
 	down  map[string]error             // by node
 	until time.Time                    // when all fall silent; zero: never
+	hangs string                       // a node that never answers
+	mu    sync.Mutex                   // for asked
 	asked map[string]int               // how often a node was, by clock and rules
 }
 
-func (c *fakeCluster) ask(_ context.Context, keys, args []string) (answers []Answer) {
-	for _, key := range keys {
-		node := parseSlots(threeNodes).addr(redisslot.Of(key))
-		err := c.down[node]
-		if !c.until.IsZero() && time.Now().After(c.until) {
-			err = errors.New("no answer")
-		}
-		if err != nil {
-			answers = append(answers, Answer{Err: err})
-			continue
-		}
-		now := time.Now()
-		texts := []string{strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond() / 1000)}
-		for _, question := range args {
-			text, ok := c.said[node][question]
-			switch {
-			case ok:
-			case question == clusterSlots:
-				text = threeNodes
-			default:
-				text = healthy[question]
-			}
-			texts = append(texts, text)
-		}
-		if !slices.Equal(args, []string{clusterSlots}) {
-			c.asked[node]++
-		}
-		answers = append(answers, Answer{Texts: texts})
+func (c *fakeCluster) ask(ctx context.Context, key string, args []string) ([]string, error) {
+	node := parseSlots(threeNodes).addr(redisslot.Of(key))
+	if node == c.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
 	}
-	return answers
+	if !c.until.IsZero() && time.Now().After(c.until) {
+		return nil, errors.New("no answer")
+	}
+	if err := c.down[node]; err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	texts := []string{strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond() / 1000)}
+	for _, question := range args {
+		text, ok := c.said[node][question]
+		switch {
+		case ok:
+		case question == clusterSlots:
+			text = threeNodes
+		default:
+			text = healthy[question]
+		}
+		texts = append(texts, text)
+	}
+	if !slices.Equal(args, []string{clusterSlots}) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.asked[node]++
+	}
+	return texts, nil
 }
 
 // check returns the findings, in their order. It is called in a bubble.
@@ -122,7 +126,7 @@ func TestAServerThatIsDownHidesNoOther(t *testing.T) {
 
 func TestNobodyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for err, fix := range map[error]string{errors.New("no route"): "runs", store.ErrDenied: "+evalsha"} {
+		for err, fix := range map[error]string{errors.New("no route"): "runs", store.ErrDenied: "the key pattern and the rights of docs/security.md, such as ACL SETUSER <user> +evalsha"} {
 			c := &fakeCluster{down: map[string]error{"10.0.0.1:7001": err, "10.0.0.2:7001": err, "10.0.0.3:7001": err}}
 			if got := c.check(t.Context()); len(got) != 1 || got[0].Check != "server" || got[0].Verdict != store.VerdictFail || !strings.Contains(got[0].Fix, fix) {
 				t.Errorf("%v: got %+v, want one failure with %q", err, got, fix)
@@ -130,6 +134,45 @@ func TestNobodyAnswers(t *testing.T) {
 		}
 	})
 }
+
+// A server that accepts and never answers costs some seconds, not the others' findings. If the context ends meanwhile,
+// that is no fault of the server.
+func TestAServerThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, began := &fakeCluster{hangs: "10.0.0.2:7001"}, time.Now()
+		if got := c.check(t.Context()); len(got) != len(inOrder)+1 || got[0].Verdict != store.VerdictFail || !strings.Contains(got[0].Fact, c.hangs) {
+			t.Errorf("got %+v, want a failure of the second node, and all of the others", got)
+		}
+		if took := time.Since(began); took > 2*patience+Apart {
+			t.Errorf("took %v, want at most %v", took, 2*patience+Apart)
+		}
+		for _, ends := range []time.Duration{patience / 2, patience, patience * 3 / 2, 2 * patience} {
+			ctx, cancel := context.WithTimeout(t.Context(), ends)
+			defer cancel()
+			if got := c.check(ctx); len(got) != 0 {
+				t.Errorf("%v: got %+v, want nothing", ends, got)
+			}
+		}
+	})
+}
+
+// A client's timer may be faster than that of the context.
+func TestNothingIsReportedOfAContextThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithDeadline(t.Context(), time.Now())
+		cancel()
+		for _, ctx := range []context.Context{ctx, late{t.Context()}} {
+			if got := (&fakeCluster{}).check(ctx); len(got) != 0 {
+				t.Errorf("got %+v, want nothing", got)
+			}
+		}
+	})
+}
+
+// late is a context whose deadline is over, and which does not know it yet.
+type late struct{ context.Context }
+
+func (late) Deadline() (time.Time, bool) { return time.Now(), true }
 
 // Between the looks at the clocks a check ends with its context. So does one whose server falls silent.
 func TestACheckThatIsCutShort(t *testing.T) {
@@ -149,9 +192,9 @@ func TestACheckThatIsCutShort(t *testing.T) {
 // An answer that is not the script's is an error, not a panic.
 func TestAnAnswerOfAnother(t *testing.T) {
 	for _, texts := range [][]string{nil, {"1"}, {"1", "2", "3"}, {"1", "x"}, {"x", "2"}} {
-		d := Deployment{Keys: []string{"k"}, Ask: func(context.Context, []string, []string) []Answer { return []Answer{{Texts: texts}} }}
-		d.ask(t.Context(), []*server{{key: "k"}}, nil, func(_ *server, _ sample, _ []string, err error) {
-			if err == nil {
+		d := Deployment{Keys: []string{"k"}, Ask: func(context.Context, string, []string) ([]string, error) { return texts, nil }}
+		d.ask(t.Context(), []*server{{key: "k"}}, nil, func(_ *server, a answer) {
+			if a.err == nil {
 				t.Errorf("%q: got no error", texts)
 			}
 		})

@@ -70,9 +70,9 @@ func (d Deployment) find(ctx context.Context) (servers []*server, t topology) {
 	for i := range min(tries, len(d.Keys)) {
 		some = append(some, &server{key: d.Keys[i]})
 	}
-	d.ask(ctx, some, []string{clusterSlots}, func(_ *server, _ sample, texts []string, err error) {
-		if err == nil && t.ranges == nil {
-			t = parseSlots(texts[0])
+	d.ask(ctx, some, []string{clusterSlots}, func(_ *server, a answer) {
+		if a.err == nil && t.ranges == nil {
+			t = parseSlots(a.texts[0])
 		}
 	})
 	if t.ranges == nil {

@@ -57,7 +57,7 @@ func isOld(number string) (old, known bool) {
 }
 
 // replication is the check of what a failover may cost. INFO has min_slaves_good_slaves only if min-replicas-to-write is
-// set.
+// set, and does not say to how many.
 func replication(d Deployment, s *server) store.Finding {
 	f, missing := s.info("replication", "replication", "whether this is a primary")
 	if f == nil {
@@ -86,7 +86,11 @@ func replication(d Deployment, s *server) store.Finding {
 		found.Verdict, found.Fact = store.VerdictWarn, fmt.Sprintf("A primary with %s. %s", count(replicas, "replica"), afterFailover(d))
 		found.Fix = "Have the resource refuse smaller tokens (docs/fences.md)."
 	case replicas > 0:
-		found.Fact = fmt.Sprintf("A primary with %s, of which %s up. %s", count(replicas, "replica"), keep(good), afterFailover(d))
+		found.Fact = fmt.Sprintf("A primary with %s, of which %s up: if min-replicas-to-write is more than %s, it refuses locks. %s",
+			count(replicas, "replica"), keep(good), good, afterFailover(d))
+		if f.number("min_slaves_good_slaves") < replicas {
+			found.Verdict, found.Fix = store.VerdictNote, "Look at the links of the others to the primary."
+		}
 	default:
 		found.Fact = "A primary without replicas."
 	}
@@ -127,7 +131,10 @@ func eviction(_ Deployment, s *server) store.Finding {
 	case f["maxmemory_policy"] == "":
 		found.Verdict, found.Fact = store.VerdictNote, "The server does not tell its maxmemory-policy."
 	case policy != "" && f.number("maxmemory") > 0:
-		found.Verdict = store.VerdictFail
+		found.Verdict = store.VerdictWarn
+		if evicted > 0 {
+			found.Verdict = store.VerdictFail
+		}
 		found.Fact = fmt.Sprintf("maxmemory-policy is %s: a full server deletes locks, which are free then. It has deleted %s so far.", policy, howMany(stats, evicted))
 		found.Fix = "Set maxmemory-policy noeviction."
 	case evicted > 0:
@@ -164,6 +171,9 @@ func memory(_ Deployment, s *server) store.Finding {
 	}
 	if limit > 0 && used > limit/10*9 {
 		found.Verdict = store.VerdictWarn
+		if f.evicts() == "" && used-f.number("mem_not_counted_for_evict") >= limit {
+			found.Verdict = store.VerdictFail
+		}
 		found.Fact += " A full server refuses locks."
 		found.Fix = "Raise maxmemory, or shorten WithCounterTTL (docs/production.md says how much keys need)."
 	}

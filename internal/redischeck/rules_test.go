@@ -88,8 +88,8 @@ func TestReplication(t *testing.T) {
 	alone := "role:master\r\nconnected_slaves:0\r\n"
 	replica := "role:slave\r\nmaster_host:10.0.0.1\r\nmaster_port:6379\r\nmaster_link_status:down\r\n"
 	testRule(t, "replication", replication, map[string]ruleCase{
-		"needs replicas":      {guarded, nil, store.VerdictOK, "2 replicas, of which 2 keep up", ""},
-		"one is behind":       {guarded, with(good, "min_slaves_good_slaves:1\r\n"), store.VerdictOK, "of which 1 keeps up", ""},
+		"needs replicas":      {guarded, nil, store.VerdictOK, "2 replicas, of which 2 keep up: if min-replicas-to-write is more than 2, it refuses locks", ""},
+		"one is behind":       {guarded, with(good, "min_slaves_good_slaves:1\r\n"), store.VerdictNote, "of which 1 keeps up: if min-replicas-to-write is more than 1", "links"},
 		"all are behind":      {guarded, with(good, "min_slaves_good_slaves:0\r\n"), store.VerdictFail, "refuses locks", "replicas"},
 		"needs none":          {guarded, with(good, ""), store.VerdictWarn, "there is the grace", "min-replicas-to-write 1"},
 		"nor has a grace":     {Deployment{}, with(good, ""), store.VerdictWarn, "two may hold a key", "min-replicas-to-write 1"},
@@ -109,9 +109,9 @@ func TestEviction(t *testing.T) {
 	silent := change{"INFO stats", "", denied}
 	testRule(t, "eviction", eviction, map[string]ruleCase{
 		"none":                  {guarded, nil, store.VerdictOK, "noeviction", ""},
-		"may":                   {guarded, []change{evicts}, store.VerdictFail, "volatile-lru: a full server deletes locks, which are free then. It has deleted 0 keys", "noeviction"},
+		"may":                   {guarded, []change{evicts}, store.VerdictWarn, "volatile-lru: a full server deletes locks, which are free then. It has deleted 0 keys", "noeviction"},
 		"does":                  {guarded, []change{evicts, evicted}, store.VerdictFail, "It has deleted 7 keys", "noeviction"},
-		"may, and says no more": {guarded, []change{evicts, silent}, store.VerdictFail, "an unknown number", "noeviction"},
+		"may, and says no more": {guarded, []change{evicts, silent}, store.VerdictWarn, "an unknown number", "noeviction"},
 		"did":                   {guarded, []change{evicted}, store.VerdictWarn, "has deleted 7 keys", "noeviction"},
 		"did, is never full":    {guarded, []change{evicts, endless, evicted}, store.VerdictWarn, "has deleted 7 keys", "noeviction"},
 		"is never full":         {guarded, []change{evicts, endless}, store.VerdictNote, "volatile-lru", "noeviction"},
@@ -127,6 +127,9 @@ func TestMemory(t *testing.T) {
 		"room":        {guarded, nil, store.VerdictOK, "1.0 MB used of 100.0 MB", ""},
 		"some room":   {guarded, with("used_memory:1000000", "used_memory:90000000"), store.VerdictOK, "90.0 MB used", ""},
 		"little room": {guarded, with("used_memory:1000000", "used_memory:90000001"), store.VerdictWarn, "90.0 MB used of 100.0 MB. A full server", "maxmemory"},
+		"no room":     {guarded, with("used_memory:1000000", "used_memory:100000000"), store.VerdictFail, "100.0 MB used of 100.0 MB. A full server", "maxmemory"},
+		"but buffers": {guarded, with("used_memory:1000000", "used_memory:100000000\r\nmem_not_counted_for_evict:1"), store.VerdictWarn, "100.0 MB used", "maxmemory"},
+		"makes room":  {guarded, with("used_memory:1000000\r\nmaxmemory:100000000\r\nmaxmemory_policy:noeviction", "used_memory:100000001\r\nmaxmemory:100000000\r\nmaxmemory_policy:allkeys-lru"), store.VerdictWarn, "100.0 MB used", "maxmemory"},
 		"no limit":    {guarded, with("maxmemory:100000000", "maxmemory:0"), store.VerdictOK, "without a limit", ""},
 	})
 	if got := memory(guarded, serverWith(t, with("", denied))); got != (store.Finding{}) {
@@ -157,7 +160,7 @@ func TestPersistence(t *testing.T) {
 	})
 }
 
-// The log warns of the same servers as a failed finding.
+// The log warns of the same servers as a finding about what a full server deletes.
 func TestEvictionPolicy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer change

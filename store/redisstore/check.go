@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/redischeck"
@@ -43,42 +44,25 @@ func (st *Store) check(ctx context.Context, apart time.Duration, report func(sto
 }
 
 // ask runs redischeck's script.
-func (st *Store) ask(ctx context.Context, keys, args []string) []redischeck.Answer {
-	calls := borrowCalls(len(keys))
-	defer returnCalls(calls)
-	for i, key := range keys {
-		(*calls)[i].ask(key, args)
-	}
-	answers := make([]redischeck.Answer, len(keys))
-	for i, result := range st.run(ctx, *calls) {
-		answers[i] = st.readAnswer(result)
-	}
-	return answers
-}
-
-// ask makes a call of redischeck's script.
-func (c *call) ask(key string, args []string) {
-	c.script = redischeck.Script
+func (st *Store) ask(ctx context.Context, key string, args []string) (texts []string, err error) {
+	c := call{script: redischeck.Script, keys: 1}
 	c.text(key)
-	c.keys++
 	for _, arg := range args {
 		c.text(arg)
 	}
-}
-
-func (st *Store) readAnswer(result redisdriver.Result) (a redischeck.Answer) {
+	result := st.runOne(ctx, &c)
 	items, err := result.List()
 	if err != nil {
-		return redischeck.Answer{Err: st.conn.Failure(err)}
+		return nil, st.conn.Failure(err)
 	}
 	for items.More() {
 		text, ok := items.Text()
 		if !ok {
-			return redischeck.Answer{Err: errReply}
+			return nil, errReply
 		}
-		a.Texts = append(a.Texts, text)
+		texts = append(texts, text)
 	}
-	return a
+	return texts, nil
 }
 
 // The kinds of answers of grace.lua.
@@ -127,6 +111,9 @@ func (st *Store) checkGrace(ctx context.Context) store.Finding {
 	return found
 }
 
+// atOnce is of how many buckets a server is asked without a chance for other clients: some milliseconds.
+const atOnce = 64
+
 func (st *Store) countGraces(ctx context.Context) (n graceCount) {
 	calls := borrowCalls(buckets)
 	defer returnCalls(calls)
@@ -140,16 +127,18 @@ func (st *Store) countGraces(ctx context.Context) (n graceCount) {
 		}
 		c.millis(st.settings.grace)
 	}
-	for _, result := range st.run(ctx, *calls) {
-		kind, left, err := st.readGrace(result)
-		switch {
-		case err != nil:
-			n.err = cmp.Or(n.err, err)
-			continue
-		case kind != graceRuns || left > 0:
-			n.of[kind]++
+	for some := range slices.Chunk(*calls, atOnce) {
+		for _, result := range st.run(ctx, some) {
+			kind, left, err := st.readGrace(result)
+			switch {
+			case err != nil:
+				n.err = cmp.Or(n.err, err)
+				continue
+			case kind != graceRuns || left > 0:
+				n.of[kind]++
+			}
+			n.longest = max(n.longest, left)
 		}
-		n.longest = max(n.longest, left)
 	}
 	return n
 }

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/redischeck"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // The checks of a single server, in their order.
@@ -63,12 +65,56 @@ func TestCheckOfAHealthyServer(t *testing.T) {
 	wantFinding(t, found["grace"], store.VerdictOK, "for 15s at least", "")
 }
 
+// Check asks for the history of each bucket once, and lets other clients' requests in between.
+func TestCheckDisturbsNobody(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t)
+	sv.acquaint(t, long)
+	conn, err := redisconn.Open(sv.Option)
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver := &crowded{Driver: rueidisDriver{conn}}
+	st, err := NewWith(driver, WithPrefix(sv.prefix), WithoutLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	sv.Do(t, "CONFIG", "RESETSTAT")
+	wantOnly(t, check(t, st, checks))
+	if stats := sv.Do(t, "INFO", "commandstats"); !strings.Contains(stats, "cmdstat_info:calls=261,") {
+		t.Errorf("got %s, want five INFO and one for each bucket", stats)
+	}
+	if driver.most == 0 || driver.most > 100 {
+		t.Errorf("scripts at once: got %d, want some", driver.most)
+	}
+}
+
+// A crowded driver notes how many scripts it was given at once.
+type crowded struct {
+	redisdriver.Driver
+	most int
+}
+
+func (c *crowded) EvalAll(ctx context.Context, runs []redisdriver.Run) []redisdriver.Result {
+	c.most = max(c.most, len(runs))
+	return c.Driver.EvalAll(ctx, runs)
+}
+
 func TestCheckOfAServerThatEvicts(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 	found := check(t, sv.store(t), checks)
 	wantOnly(t, found, "eviction")
-	wantFinding(t, found["eviction"], store.VerdictFail, "allkeys-lru", "noeviction")
+	wantFinding(t, found["eviction"], store.VerdictWarn, "allkeys-lru", "noeviction")
+}
+
+func TestCheckOfAFullServer(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t)
+	st := sv.store(t)
+	sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
+	wantFinding(t, check(t, st, checks)["memory"], store.VerdictFail, "refuses locks", "maxmemory")
 }
 
 func TestCheckWithoutAGrace(t *testing.T) {
@@ -148,6 +194,8 @@ func TestCheckWithFewRights(t *testing.T) {
 
 	st := sv.as(t, "nobody", strings.ReplaceAll(documentedRights, "+eval", "-eval")).newStore(t)
 	wantFinding(t, check(t, st, []string{"server"})["server"], store.VerdictFail, "denied", "+evalsha")
+	st = sv.as(t, "other", "resetkeys ~other* "+documentedRights).newStore(t)
+	wantFinding(t, check(t, st, []string{"server"})["server"], store.VerdictFail, "refuses", "key pattern")
 }
 
 // In a Cluster each server counts, and the worst is named.
@@ -160,13 +208,13 @@ func TestCheckOfACluster(t *testing.T) {
 	order := slices.Insert(slices.Clone(checks), len(checks)-2, "cluster")
 	found := check(t, sv.store(t), order)
 	wantOnly(t, found, "eviction")
-	wantFinding(t, found["eviction"], store.VerdictFail, bad.own.Addr+": maxmemory-policy is volatile-ttl", "noeviction")
+	wantFinding(t, found["eviction"], store.VerdictWarn, bad.own.Addr+": maxmemory-policy is volatile-ttl", "noeviction")
 	wantFinding(t, found["server"], store.VerdictOK, ", and 2 more: Redis", "")
 	wantFinding(t, found["cluster"], store.VerdictOK, "state is ok", "")
 
 	found = check(t, sv.as(t, "locker", documentedRights+rightsInCluster, nodes...).newStore(t), order)
 	wantFinding(t, found["cluster"], store.VerdictNote, "CLUSTER INFO", "+cluster|info")
-	wantFinding(t, found["eviction"], store.VerdictFail, bad.own.Addr, "noeviction")
+	wantFinding(t, found["eviction"], store.VerdictWarn, bad.own.Addr, "noeviction")
 
 	wantFinding(t, check(t, bad.newStore(t), []string{"server"})["server"], store.VerdictFail, "MOVED", "")
 }
@@ -206,9 +254,13 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	st.Check(ctx, func(f store.Finding) { wantFinding(t, f, store.VerdictFail, "has not said", "runs") })
+	st.Check(ctx, func(f store.Finding) { t.Errorf("got %+v, want nothing, for the context has ended", f) })
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("took %v, want some more than 100ms", took)
+	}
+	wantFinding(t, check(t, st, []string{"server"})["server"], store.VerdictFail, "has not said", "runs")
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("took %v, want some seconds without a deadline", took)
 	}
 	if err := sv.own.Resume(); err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ local day = <% day %> -- ms
 local grace = 0 -- ms; how much of it is left
 local past = 0 -- at least each token from before the grace, and at most each later token
 local hidden = false -- the server does not say what history it has
+local begins = false -- the grace begins now: the history is another one, or the clock was set back
 local floor = 0 -- at least each token from before the clock was set back; 0 if it was not
 local stale -- the epoch that has to be written; nil if there is none
 
@@ -73,7 +74,7 @@ local function look(ttl, lost)
   local wait = math.max(longest, older)
   if was and not <% hasHistory info | was %> -- the history is another one
     or ready > now_ms + wait then -- the clock was set back
-    ready, stale = now_ms + wait, true
+    ready, stale, begins = now_ms + wait, true, true
   end
   local behind = <% beforeNoted noted | now_ms %>
   if behind and noted <= now_ms + day then

@@ -21,13 +21,12 @@ func (st *Store) warnIfEvicted() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), evictsWithin)
 	defer cancel()
-	var c call
-	c.ask(string(appendEpoch(nil, st.settings.prefix, 0)), []string{redischeck.InfoMemory}) // of any bucket: it only says where to go
-	answer := st.readAnswer(st.runOne(ctx, &c))
-	if len(answer.Texts) != 3 {
+	anyKey := string(appendEpoch(nil, st.settings.prefix, 0)) // it only says where to go
+	answer, err := st.ask(ctx, anyKey, []string{redischeck.InfoMemory})
+	if err != nil || len(answer) != 3 {
 		return
 	}
-	if policy := redischeck.EvictionPolicy(answer.Texts[2]); policy != "" {
+	if policy := redischeck.EvictionPolicy(answer[2]); policy != "" {
 		st.log.Add(slog.LevelWarn, "redisstore: the server deletes keys when its memory is full, and a lock that is deleted is free. "+
 			"Set maxmemory-policy to noeviction", slog.String("maxmemory-policy", policy))
 	}

@@ -13,6 +13,4 @@ if look(least) then
 elseif hidden then
   return {2, 0}
 end
-local value, info = redis.call('GET', epoch), redis.call('INFO', 'replication')
-local id = value and string.match(value, <% pattern epoch | id %>)
-return {id and not <% hasHistory info | id %> and 1 or 0, grace}
+return {begins and 1 or 0, grace}

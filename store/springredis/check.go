@@ -40,20 +40,12 @@ func (st *Store) check(ctx context.Context, apart time.Duration, report func(sto
 }
 
 // ask runs redischeck's script.
-func (st *Store) ask(ctx context.Context, keys, args []string) []redischeck.Answer {
-	calls := make([]call, len(keys))
-	for i := range keys {
-		calls[i] = call{keys[i : i+1], args}
+func (st *Store) ask(ctx context.Context, key string, args []string) ([]string, error) {
+	texts, err := st.runOne(ctx, redischeck.Script, call{[]string{key}, args}).AsStrSlice()
+	if err != nil {
+		err = st.conn.Failure(err)
 	}
-	answers := make([]redischeck.Answer, len(keys))
-	for i, result := range st.run(ctx, redischeck.Script, calls) {
-		texts, err := result.AsStrSlice()
-		if err != nil {
-			err = st.conn.Failure(err)
-		}
-		answers[i] = redischeck.Answer{Texts: texts, Err: err}
-	}
-	return answers
+	return texts, err
 }
 
 // checkRegistry says what has to be the same in Java.
