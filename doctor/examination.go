@@ -83,7 +83,9 @@ func (x *examination) add(f Finding) {
 	x.findings = append(x.findings, f)
 }
 
-func (x *examination) report(check string, v Verdict, fact, fix string) { x.add(Finding{check, v, fact, fix}) }
+func (x *examination) report(check string, v Verdict, fact, fix string) {
+	x.add(Finding{check, v, fact, fix})
+}
 
 // fail reports an error that ended a check, and remembers if the server does not answer.
 func (x *examination) fail(check string, v Verdict, during string, err error) {
