@@ -84,7 +84,7 @@ func (x *examination) add(f Finding) {
 }
 
 func (x *examination) report(check string, v Verdict, fact, fix string) {
-	x.add(Finding{check, v, fact, fix})
+	x.add(Finding{Check: check, Verdict: v, Fact: fact, Fix: fix})
 }
 
 // fail reports an error that ended a check, and remembers if the server does not answer.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/storecheck"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn"
 )
@@ -14,13 +15,9 @@ var _ store.CheckedStore = (*Store)(nil)
 
 // Check examines the server and the schema, as [store.CheckedStore] says. It needs no right that locks don't need.
 func (st *Store) Check(ctx context.Context, report func(store.Finding)) {
-	if st.conn == nil {
-		report(store.Finding{Check: "server", Verdict: store.VerdictFail, Fact: errZero.Error()})
-		return
-	}
-	st.conn.Check(ctx, report,
-		sqlconn.Probe{Check: "schema", Find: st.checkSchema},
-		sqlconn.Probe{Check: "notifications", Find: func(context.Context) (store.Finding, error) { return st.notifications(), nil }})
+	st.conn.Check(ctx, report, errZero,
+		storecheck.Probe{Check: "schema", Find: st.checkSchema},
+		storecheck.Probe{Check: "notifications", Find: func(context.Context) (store.Finding, error) { return st.notifications(), nil }})
 }
 
 // clock: no client's clock matters.
@@ -29,7 +26,7 @@ var clock = sqlconn.Clock{Bound: time.Second, Beyond: store.VerdictNote, Means: 
 // checkSchema asks whether the tables and routines are still those of this release.
 func (st *Store) checkSchema(ctx context.Context) (store.Finding, error) {
 	if err := st.conn.Read(ctx); err != nil {
-		return store.Finding{Fix: sqlconn.Remedy(err, "run Migrate of the newest release that is in use, and update the programs of others")}, err
+		return st.conn.Unfit(err, "run Migrate of the newest release that is in use, and update the programs of others")
 	}
 	return store.Finding{Fact: "the tables and routines " + st.settings.prefix + "* are of schema " + schema}, nil
 }

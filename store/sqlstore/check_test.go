@@ -103,7 +103,7 @@ func TestCheckOfSettings(t *testing.T) {
 			"server", store.VerdictFail, "read-only", "default_transaction_read_only to off",
 		},
 		"a table dropped since":   {postgres, "DROP TABLE PREFIX_lock CASCADE", nil, "schema", store.VerdictFail, "missing", "Migrate"},
-		"a routine dropped since": {mysql, "DROP PROCEDURE PREFIX_inspect", nil, "schema", store.VerdictFail, "a routine is missing", "run Migrate"},
+		"a routine dropped since": {mysql, "DROP PROCEDURE PREFIX_inspect", nil, "schema", store.VerdictFail, "a routine is missing", "Migrate"},
 		"a clock that is behind":  {mysql + "?timestamp=1700000000", "", nil, "clock", store.VerdictNote, "behind", "NTP"},
 		"no notifications":        {postgres, "", []Option{WithoutNotifications()}, "notifications", store.VerdictNote, "WithoutNotifications", "leave that out"},
 	} {

@@ -7,91 +7,56 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/google/uuid"
 
+	"github.com/asynclock/asynclock-go/internal/storecheck"
 	"github.com/asynclock/asynclock-go/store"
 )
 
 var _ store.CheckedStore = (*Store)(nil)
 
 // Check examines the server that the store is connected to, the ensemble, the session and who may use the locks, as
-// [store.CheckedStore] says.
+// [store.CheckedStore] says. It also sends a transaction that the server refuses in any case.
 func (st *Store) Check(ctx context.Context, report func(store.Finding)) {
 	if st.conn == nil {
 		report(store.Finding{Check: "server", Verdict: store.VerdictFail, Fact: "a Store that Open did not make"})
 		return
 	}
-	for _, p := range []struct {
-		check string
-		find  func(context.Context) store.Finding
-	}{
-		{"server", st.checkServer}, {"ensemble", st.checkEnsemble}, {"session", st.checkSession}, {"tick", st.checkTick}, {"access", st.checkAccess},
-	} {
-		found := st.find(ctx, p.find)
-		if ctx.Err() != nil {
-			return
+	storecheck.Run(ctx, report, st.probe("server", st.checkServer), st.probe("ensemble", st.checkEnsemble),
+		st.probe("session", st.checkSession), st.probe("tick", st.checkTick), st.probe("access", st.checkAccess))
+}
+
+// probe makes one check, on a goroutine of its own, because the driver's calls take no context. Close waits for it.
+func (st *Store) probe(check string, find func(context.Context) (store.Finding, error)) storecheck.Probe {
+	return storecheck.Probe{Check: check, Find: func(ctx context.Context) (store.Finding, error) {
+		var found store.Finding
+		var err error
+		done := make(chan struct{})
+		begun := st.task(func() {
+			defer close(done)
+			found, err = find(ctx)
+		})
+		if !begun {
+			return store.Finding{}, store.ErrClosed
 		}
-		found.Check = p.check
-		report(found)
-		if found.Verdict == store.VerdictFail { // nothing else can be found out
-			return
+		select {
+		case <-done:
+			return found, err
+		case <-ctx.Done():
+			return store.Finding{}, ctx.Err()
 		}
-	}
+	}}
 }
 
-// findPatience bounds a check.
-const findPatience = 3 * time.Second
-
-// find makes one check, on a goroutine of its own, because the driver's calls take no context.
-func (st *Store) find(ctx context.Context, check func(context.Context) store.Finding) store.Finding {
-	ctx, cancel := context.WithTimeout(ctx, findPatience)
-	defer cancel()
-	found := make(chan store.Finding, 1)
-	st.mu.Lock()
-	begun := st.taskLocked(func() { found <- check(ctx) })
-	st.mu.Unlock()
-	if !begun {
-		return unknown(store.ErrClosed, "")
-	}
-	select {
-	case f := <-found:
-		return f
-	case <-ctx.Done():
-		return unknown(ctx.Err(), "")
-	}
-}
-
-// unknown is the finding of a check that has failed. The right is what it takes.
-func unknown(err error, right string) store.Finding {
-	f := store.Finding{Verdict: store.VerdictNote, Fact: "not known: " + err.Error()}
-	switch {
-	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, errUnlisted):
-		f.Fix = right
-	case isSilence(err):
-		f = store.Finding{
-			Verdict: store.VerdictFail, Fact: "the ensemble does not answer: " + err.Error(),
-			Fix: "see that its servers run, that the addresses are right, and that nothing between them and this machine drops packets",
-		}
-	}
-	return f
-}
-
-// isSilence reports whether the server answers no further question either.
-func isSilence(err error) bool {
-	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrClosed) ||
-		errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)
-}
-
-var errUnlisted = errors.New("the server does not answer this word of four letters")
+var errUnlisted = fmt.Errorf("%w: the server does not answer this word of four letters", store.ErrDenied)
 
 const (
-	// sayPatience is how long a server has for the answer to a word.
-	sayPatience = 2 * time.Second
+	// sayPatience is how long a server has for the answer to a word. It may not know words, and be fit for locks.
+	sayPatience = storecheck.Patience / 2
 	longestWord = 1 << 16 // of an answer
 )
 
@@ -124,56 +89,58 @@ func (st *Store) say(ctx context.Context, word string) (answer string, err error
 }
 
 // field returns what stands behind a name at the beginning of a line.
-func field(text, name string) (value string, found bool) {
+func field(text, name string) (string, error) {
 	for line := range strings.Lines(text) {
-		if value, found = strings.CutPrefix(line, name); found {
-			return strings.TrimSpace(value), true
+		if value, found := strings.CutPrefix(line, name); found {
+			return strings.TrimSpace(value), nil
 		}
 	}
-	return "", false
+	return "", fmt.Errorf("the server's answer has no %q", name)
 }
 
-func (st *Store) checkServer(ctx context.Context) store.Finding {
+func (st *Store) checkServer(ctx context.Context) (store.Finding, error) {
+	found := store.Finding{Fix: "add srvr to 4lw.commands.whitelist in zoo.cfg"}
 	text, err := st.say(ctx, "srvr")
-	if err != nil {
-		return unknown(err, "add srvr to 4lw.commands.whitelist in zoo.cfg")
+	if err == nil {
+		found, err = judgeServer(st.conn.Server(), text)
 	}
-	return judgeServer(st.conn.Server(), text)
+	if found.Verdict == store.VerdictOK { // otherwise it has said what is wrong
+		if gone := st.glance(); gone != nil {
+			err = st.failure(gone, false)
+		}
+	}
+	return found, err
 }
 
 // judgeServer judges the answer to srvr.
-func judgeServer(server, text string) store.Finding {
+func judgeServer(server, text string) (store.Finding, error) {
 	version, _ := field(text, "Zookeeper version: ")
 	version, _, _ = strings.Cut(version, "-")
-	switch mode, found := field(text, "Mode: "); {
-	case !found && !strings.Contains(text, "not currently serving"):
-		return unknown(errors.New("the answer to srvr has no mode"), "")
-	case !found:
-		return store.Finding{
-			Verdict: store.VerdictFail,
-			Fact:    server + " serves nobody: it is without a leader",
-			Fix:     "see that a majority of the servers run and reach each other",
-		}
+	mode, err := field(text, "Mode: ")
+	found := store.Finding{Verdict: store.VerdictFail, Fix: "see that a majority of the servers run and reach each other"}
+	switch {
+	case strings.Contains(text, "not currently serving requests"):
+		found.Fact, err = server+" serves nobody: it is without a leader", nil
 	case mode == "read-only":
-		return store.Finding{
-			Verdict: store.VerdictFail,
-			Fact:    server + " is read-only: it is without the others",
-			Fix:     "see that a majority of the servers run and reach each other",
-		}
+		found.Fact = server + " is read-only: it is without the others"
 	default:
-		return store.Finding{Fact: fmt.Sprintf("%s is ZooKeeper %s, %s", server, version, mode)}
+		found = store.Finding{Fact: fmt.Sprintf("%s is ZooKeeper %s, %s", server, version, mode)}
 	}
+	return found, err
 }
 
 // configNode has the servers of an ensemble, since ZooKeeper 3.5.
 const configNode = "/zookeeper/config"
 
-func (st *Store) checkEnsemble(context.Context) store.Finding {
+func (st *Store) checkEnsemble(context.Context) (store.Finding, error) {
 	config, _, err := st.conn.Get(configNode)
-	if err != nil {
-		return unknown(err, "give the store's user the right to read "+configNode)
+	if !answered(err) {
+		err = st.failure(err, false)
 	}
-	return judgeEnsemble(string(config), st.hosts.Len())
+	if err != nil {
+		return store.Finding{Fix: "give the store's user the right to read " + configNode}, err
+	}
+	return judgeEnsemble(string(config), st.hosts.Len()), nil
 }
 
 // judgeEnsemble judges the servers that vote, and how many addresses the store has.
@@ -199,8 +166,8 @@ func judgeEnsemble(config string, addresses int) store.Finding {
 	return found
 }
 
-func (st *Store) checkSession(context.Context) store.Finding {
-	return judgeSession(&st.settings, st.SessionTimeout())
+func (st *Store) checkSession(context.Context) (store.Finding, error) {
+	return judgeSession(&st.settings, st.SessionTimeout()), nil
 }
 
 // ticksPerSession is how many ticks a session timeout should have at least. Half a tick is no time of trust.
@@ -238,19 +205,20 @@ func judgeSession(s *settings, timeout time.Duration) store.Finding {
 	return found
 }
 
-func (st *Store) checkTick(ctx context.Context) store.Finding {
+func (st *Store) checkTick(ctx context.Context) (store.Finding, error) {
+	var tick time.Duration
 	text, err := st.say(ctx, "conf")
 	if err == nil {
-		if value, found := field(text, "tickTime="); found {
-			var tick time.Duration
-			if tick, err = time.ParseDuration(value + "ms"); err == nil {
-				return judgeTick(st.settings.tickTime, tick)
-			}
-		} else {
-			err = errors.New("the answer to conf has no tickTime")
-		}
+		text, err = field(text, "tickTime=")
 	}
-	return unknown(err, fmt.Sprintf("see that tickTime in zoo.cfg is %v (WithTickTime), or add conf to 4lw.commands.whitelist there", st.settings.tickTime))
+	if err == nil {
+		tick, err = time.ParseDuration(text + "ms")
+	}
+	if err != nil {
+		fix := fmt.Sprintf("see that tickTime in zoo.cfg is %v (WithTickTime), or add conf to 4lw.commands.whitelist there", st.settings.tickTime)
+		return store.Finding{Fix: fix}, err
+	}
+	return judgeTick(st.settings.tickTime, tick), nil
 }
 
 // judgeTick judges the tick that the store assumes.
@@ -272,13 +240,36 @@ func judgeTick(assumed, tick time.Duration) store.Finding {
 	return found
 }
 
-func (st *Store) checkAccess(context.Context) store.Finding {
+func (st *Store) checkAccess(context.Context) (store.Finding, error) {
 	root := st.settings.names.root
+	if err := st.tryToCreate(); errors.Is(err, store.ErrDenied) {
+		return store.Finding{
+			Verdict: store.VerdictFail,
+			Fact:    fmt.Sprintf("the store's user may not create locks below %s: %v", root, err),
+			Fix:     "give it that right (setAcl), or use another user or root",
+		}, nil
+	} else if err != nil {
+		return store.Finding{}, err
+	}
 	acl, _, err := st.conn.GetACL(root)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return unknown(err, "give the store's user the right to read "+root)
+		return store.Finding{Fix: "give the store's user the right to read " + root}, st.failure(err, false)
 	}
-	return judgeAccess(&st.settings, acl, err == nil)
+	return judgeAccess(&st.settings, acl, err == nil), nil
+}
+
+// tryToCreate returns what keeps the user from creating a lock and an owner's node. Only the server knows how it reads a
+// list: there are schemes of all kinds. Of the transaction nothing is done, because it creates the lock twice.
+func (st *Store) tryToCreate() error {
+	path, err := st.settings.names.lock(uuid.NewString())
+	if err != nil {
+		return err
+	}
+	lock, owners := &zk.CreateRequest{Path: path, Acl: st.settings.acl}, &zk.CreateRequest{Path: path + "/node", Acl: st.settings.acl}
+	if _, err = st.conn.Multi(lock, owners, lock); answered(err) {
+		return nil
+	}
+	return st.failure(err, true)
 }
 
 // changes are the rights by which others can take keys away.
@@ -292,12 +283,6 @@ func judgeAccess(s *settings, root []zk.ACL, exists bool) store.Finding {
 		what = "the locks below " + s.names.root
 	case isOpen(root):
 		what = s.names.root
-	case exists && !s.mayCreate(root):
-		return store.Finding{
-			Verdict: store.VerdictFail,
-			Fact:    "the access control list of " + s.names.root + " names others, and not the store's user: it may create no locks there",
-			Fix:     "give the store the user that the list names (WithDigest), or let the list name the store's (setAcl)",
-		}
 	case exists:
 		return store.Finding{Fact: "not everybody may change " + s.names.root + " and what the store creates there"}
 	default:
@@ -318,21 +303,6 @@ func judgeAccess(s *settings, root []zk.ACL, exists bool) store.Finding {
 func isOpen(acl []zk.ACL) bool {
 	for _, a := range acl {
 		if a.Scheme == "world" && a.Perms&changes != 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// mayCreate reports whether the list lets the store create nodes. It says so also of those whom the server knows by
-// something else than a password: by an address, by a certificate or by Kerberos.
-func (s *settings) mayCreate(acl []zk.ACL) bool {
-	own := ""
-	if s.digest {
-		own = zk.DigestACL(zk.PermCreate, s.user, s.password)[0].ID
-	}
-	for _, a := range acl {
-		if a.Perms&zk.PermCreate != 0 && (a.Scheme != "digest" || a.ID == own) {
 			return true
 		}
 	}

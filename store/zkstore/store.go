@@ -203,12 +203,12 @@ func (st *Store) Close() {
 	st.log.Close()
 }
 
-// task runs f on a goroutine, unless the store is closed. The goroutine ends when f ends, which
-// waits only for the server. Close waits for the goroutine.
-func (st *Store) task(f func()) {
+// task runs f on a goroutine, unless the store is closed, and reports whether it does. The goroutine
+// ends when f ends, which waits only for the server. Close waits for the goroutine.
+func (st *Store) task(f func()) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.taskLocked(f)
+	return st.taskLocked(f)
 }
 
 func (st *Store) taskLocked(f func()) bool {

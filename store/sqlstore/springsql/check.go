@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/asynclock/asynclock-go/internal/storecheck"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/sqlstore/internal/sqlconn"
 )
@@ -15,11 +16,7 @@ var _ store.CheckedStore = (*Store)(nil)
 
 // Check examines the server and Java's table, as [store.CheckedStore] says. It needs no right that [New] doesn't need.
 func (st *Store) Check(ctx context.Context, report func(store.Finding)) {
-	if st.conn == nil {
-		report(store.Finding{Check: "server", Verdict: store.VerdictFail, Fact: errZero.Error()})
-		return
-	}
-	st.conn.Check(ctx, report, sqlconn.Probe{Check: "schema", Find: st.checkSchema})
+	st.conn.Check(ctx, report, errZero, storecheck.Probe{Check: "schema", Find: st.checkSchema})
 }
 
 // clock: each client, in Go and in Java, compares the times in the table with its own clock.
@@ -43,8 +40,7 @@ func (st *Store) checkSchema(ctx context.Context) (store.Finding, error) {
 		err = st.conn.Read(ctx)
 	}
 	if err != nil {
-		fix := "let programs of one range of Spring Integration's releases use the table, and run Migrate"
-		return store.Finding{Fix: sqlconn.Remedy(err, fix)}, err
+		return st.conn.Unfit(err, "let programs of one range of Spring Integration's releases use the table, and run Migrate")
 	}
 	s := st.settings
 	found := store.Finding{Fact: fmt.Sprintf("%s is a table of %v, used in region %q", t.name, s.version, s.region)}

@@ -7,87 +7,22 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"time"
 
-	"github.com/go-sql-driver/mysql"
-	"github.com/jackc/pgx/v5/pgconn"
-
+	"github.com/asynclock/asynclock-go/internal/storecheck"
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A Probe finds out one thing about a server or a store.
-type Probe struct {
-	Check string
-	// Find returns what is the case. With an error, only the Fix of its finding counts: it says what to do about that.
-	Find func(ctx context.Context) (store.Finding, error)
-}
-
-// probeTime bounds a probe.
-const probeTime = 3 * time.Second
-
-// Check reports what the server is like, and then what the probes of a store find. It ends with the first probe that
-// gets no answer.
-func (c *Conn) Check(ctx context.Context, report func(store.Finding), own ...Probe) {
-	var probes []Probe
+// Check reports what the server is like, and then what the probes of a store find. A Conn that is nil fails.
+func (c *Conn) Check(ctx context.Context, report func(store.Finding), zero error, own ...storecheck.Probe) {
+	if c == nil {
+		report(store.Finding{Check: "server", Verdict: store.VerdictFail, Fact: zero.Error()})
+		return
+	}
+	var probes []storecheck.Probe
 	for _, q := range c.dialect.questions {
 		probes = append(probes, c.probe(q))
 	}
-	for _, p := range slices.Concat(probes, []Probe{c.clock()}, own) {
-		found, err := find(ctx, p)
-		if ctx.Err() != nil {
-			return
-		}
-		silent := isSilence(err)
-		switch {
-		case silent:
-			found = gone(err)
-		case err != nil:
-			found = unknown(err, found.Fix)
-		}
-		found.Check = p.Check
-		report(found)
-		if silent {
-			return
-		}
-	}
-}
-
-// gone is the finding of a database that does not answer, or refuses all.
-func gone(err error) store.Finding {
-	found := store.Finding{
-		Verdict: store.VerdictFail, Fact: "the database does not answer: " + err.Error(),
-		Fix: "see that it runs, that the address is right, and that nothing between it and this machine drops packets",
-	}
-	if errors.As(err, new(*pgconn.PgError)) || errors.As(err, new(*mysql.MySQLError)) {
-		found.Fact = "the database refuses requests: " + err.Error()
-		found.Fix = "do what it says; run Migrate if a table or a routine is missing"
-	}
-	return found
-}
-
-func find(ctx context.Context, p Probe) (store.Finding, error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	found, err := p.Find(ctx)
-	if err != nil && ctx.Err() != nil { // whatever the driver makes of it
-		err = ctx.Err()
-	}
-	return found, err
-}
-
-// isSilence reports whether the server, or the pool, answers no further probe either.
-func isSilence(err error) bool {
-	return errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrOutcomeUnknown) || errors.Is(err, store.ErrClosed) ||
-		errors.Is(err, context.DeadlineExceeded)
-}
-
-// unknown is the finding of a probe that failed. Tables that are not as required are known to be so.
-func unknown(err error, fix string) store.Finding {
-	var schema *SchemaError
-	if errors.As(err, &schema) {
-		return store.Finding{Verdict: store.VerdictFail, Fact: schema.Error(), Fix: fix}
-	}
-	return store.Finding{Verdict: store.VerdictNote, Fact: "not known: " + err.Error(), Fix: fix}
+	storecheck.Run(ctx, report, slices.Concat(probes, []storecheck.Probe{c.clock()}, own)...)
 }
 
 // A question is what to ask a server, and how to judge its answer.
@@ -98,36 +33,28 @@ type question struct {
 }
 
 // probe asks one question.
-func (c *Conn) probe(q question) Probe {
-	return Probe{q.check, func(ctx context.Context) (_ store.Finding, err error) {
+func (c *Conn) probe(q question) storecheck.Probe {
+	return storecheck.Probe{Check: q.check, Find: func(ctx context.Context) (_ store.Finding, err error) {
 		var answer []string
 		for _, statement := range q.asks {
 			if answer, err = c.row(ctx, answer, statement); err != nil {
-				return store.Finding{Fix: remedy(err, statement)}, err
+				return store.Finding{Fix: toRun + statement}, err
 			}
 		}
 		return q.judge(answer), nil
 	}}
 }
 
-// remedy says what to do about a statement that has failed, if that is known.
-func remedy(err error, statement string) string {
-	if errors.Is(err, store.ErrDenied) {
-		return "grant the store's user what it takes to run: " + statement
-	}
-	return ""
-}
+// toRun begins what to do about a statement that is denied.
+const toRun = "grant the store's user what it takes to run: "
 
-// Remedy says what to do about an error of a routine, if that is known: migrate is about a [SchemaError].
-func Remedy(err error, migrate string) string {
+// Unfit is the finding of a failed look at tables and routines. The fix is about those that are not as required.
+func (c *Conn) Unfit(err error, fix string) (store.Finding, error) {
 	var schema *SchemaError
-	switch {
-	case errors.As(err, &schema):
-		return migrate
-	case errors.Is(err, store.ErrDenied):
-		return "grant the store's user the rights that docs/stores/sql.md lists"
+	if errors.As(err, &schema) || c.dialect.missing(err) {
+		return store.Finding{Verdict: store.VerdictFail, Fact: err.Error(), Fix: fix}, nil
 	}
-	return ""
+	return store.Finding{Fix: "grant the store's user the rights that docs/stores/sql.md lists"}, err
 }
 
 // row appends the values of a statement's first row.

@@ -6,9 +6,9 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"net"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -58,42 +58,55 @@ func TestCheckWithoutRights(t *testing.T) {
 			!strings.Contains(f.Fix, "SELECT") {
 			t.Errorf("finding without rights: got %+v, want a note, and which right it takes", f)
 		}
-	})
+	}, nil)
 	if want := len(postgresQuestions) + 1; n != want {
 		t.Errorf("findings: got %d, want %d", n, want)
 	}
 }
 
-// silent is a driver of a server that answers nothing.
-type silent struct{ denying }
-
-func (s silent) Connect(context.Context) (driver.Conn, error) { return s, nil }
-
-func (silent) QueryContext(ctx context.Context, _ string, _ []driver.NamedValue) (driver.Rows, error) {
-	<-ctx.Done()
-	return nil, driver.ErrBadConn // whatever a driver makes of it
+// A server that is down or silent fails, once, in half the time of a caller who waits for four seconds.
+func TestCheckOfAServerThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	down, silent := listen(t), listen(t)
+	down.Close()
+	for name, c := range map[string]struct {
+		driver, url string
+		dialect     *dialect
+		fact        string
+	}{
+		"PostgreSQL, down":   {"pgx", "postgres://us@" + down.Addr().String(), &postgres, "connection refused"},
+		"MySQL, down":        {"mysql", "us@tcp(" + down.Addr().String() + ")/", &mySQL, "connection refused"},
+		"PostgreSQL, silent": {"pgx", "postgres://us@" + silent.Addr().String(), &postgres, "no answer within 2s"},
+		"MySQL, silent":      {"mysql", "us@tcp(" + silent.Addr().String() + ")/", &mySQL, "no answer within 2s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, err := sql.Open(c.driver, c.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+			defer cancel()
+			var found []store.Finding
+			(&Conn{db: db, dialect: c.dialect}).Check(ctx, func(f store.Finding) { found = append(found, f) }, nil)
+			if len(found) != 1 || found[0].Check != "server" || found[0].Verdict != store.VerdictFail ||
+				!strings.Contains(found[0].Fact, c.fact) || found[0].Fix == "" {
+				t.Errorf("findings: got %+v, want that the server fails, alone: %s", found, c.fact)
+			}
+		})
+	}
 }
 
-// A server that does not answer is one failure, in a time of its own, and so is a pool that is closed.
-func TestCheckOfAServerThatIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &Conn{db: sql.OpenDB(silent{}), dialect: &postgres}
-		gone := func(what string, want time.Duration) {
-			t.Helper()
-			began, n := time.Now(), 0
-			c.Check(t.Context(), func(f store.Finding) {
-				if n++; f.Check != "server" || f.Verdict != store.VerdictFail || !strings.Contains(f.Fact, "does not answer") {
-					t.Errorf("%s: got %+v, want that it fails", what, f)
-				}
-			})
-			if took := time.Since(began); n != 1 || took != want {
-				t.Errorf("%s: got %d findings after %v, want 1 after %v", what, n, took, want)
-			}
-		}
-		gone("a silent server", probeTime)
-		_ = c.db.Close()
-		gone("a closed pool", 0)
-	})
+// listen returns a listener that accepts and never answers.
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
 }
 
 // The difference is what it is at least, whenever the server looked at its clock.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/storecheck"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -18,12 +19,12 @@ type Clock struct {
 }
 
 // clock compares the server's clock with this machine's.
-func (c *Conn) clock() Probe {
-	return Probe{"clock", func(ctx context.Context) (store.Finding, error) {
+func (c *Conn) clock() storecheck.Probe {
+	return storecheck.Probe{Check: "clock", Find: func(ctx context.Context) (store.Finding, error) {
 		sent := time.Now()
 		micros, err := Value[int64](ctx, c, c.dialect.clock)
 		if err != nil {
-			return store.Finding{Fix: remedy(err, c.dialect.clock)}, err
+			return store.Finding{Fix: toRun + c.dialect.clock}, err
 		}
 		return c.judgeClock(Ahead(time.UnixMicro(micros), sent, time.Now())), nil
 	}}
