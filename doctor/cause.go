@@ -22,7 +22,8 @@ func text(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "the server did not answer in time"
 	}
-	return strings.Replace(err.Error(), "asynclock: ", "", 1)
+	lines := strings.FieldsFunc(strings.Replace(err.Error(), "asynclock: ", "", 1), func(r rune) bool { return r == '\n' || r == '\t' })
+	return strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": ")
 }
 
 func isEndOfContext(err error) bool {

@@ -166,3 +166,11 @@ func TestASilentServer(t *testing.T) {
 		})
 	}
 }
+
+// TestUnopened: an error of several lines is one sentence.
+func TestUnopened(t *testing.T) {
+	got := doctor.Unopened(errors.New("failed to connect:\n\t127.0.0.1:1: refused\n\t127.0.0.1:2: refused")).Fact
+	if want := "The store can't be opened: failed to connect: 127.0.0.1:1: refused; 127.0.0.1:2: refused."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -39,6 +39,9 @@ func (w *wait) ending(info *store.Info) string {
 	if info.Mode == store.Permits {
 		return fmt.Sprintf("if they have to be more: %spermits %s N", command, quoted(w.key))
 	}
+	if info.Mode == store.Shared {
+		return "if they must not go on, end their processes; or take the key from all of them: " + w.unlock(info)
+	}
 	return "if it must not go on, end its process; or take the key from it: " + w.unlock(info)
 }
 
@@ -77,7 +80,11 @@ func (w *wait) renewals(before *store.Info, c *change) {
 	case c.passed:
 		w.report("renewals", Note, "its holders changed within "+in+", so they are alive", "")
 	case c.renewed:
-		w.report("renewals", Note, "the holder is alive: it renewed the key within "+in, "")
+		fact := "the holder is alive: it renewed the key within " + in
+		if before.Mode != store.Exclusive {
+			fact = "a holder is alive: it renewed its share within " + in + "; others may be dead"
+		}
+		w.report("renewals", Note, fact, "")
 	case before.Remaining < 0 && w.st.Features().Sessions:
 		w.report("renewals", Note, "the server counts no TTLs: the key is free when the session of its holder ends", "")
 	case before.Remaining < 0:
@@ -111,8 +118,8 @@ func (w *wait) queue(info *store.Info) {
 		fact += fmt.Sprintf("; the first is %s, for %s", strconv.Quote(info.Queue[0].Holder), short(info.Queue[0].Age))
 	}
 	fix := ""
-	if info.Mode == store.Permits && info.Used < info.Limit {
-		fact += fmt.Sprintf(", who requests more permits than the %d that are free", info.Limit-info.Used)
+	if info.Mode == store.Permits && info.Used < info.Limit && len(info.Queue) > 0 {
+		fact += fmt.Sprintf(", which requests more permits than the %d that are free", info.Limit-info.Used)
 		fix = "the others wait behind it, so that it does not starve"
 	}
 	w.report("queue", Note, fact, fix)

@@ -110,7 +110,7 @@ func (x *examination) inUse(u *usage) {
 	}
 	if u.endless.n > 0 {
 		x.report("locks", Warn, u.endless.text()+": held without a TTL, so nothing frees it if its holder dies",
-			"another program has done that; if its holders are dead, take the keys from them: "+command+"unlock KEY --force")
+			"another program has done that; if its holders are dead, take the keys from them: "+command+"unlock KEY --force --token 0")
 	}
 }
 

@@ -148,7 +148,7 @@ func (x *examination) judge(h *handoff) {
 	case x.st.Features().Retention: // a store that tells holders of requests
 		x.report("messages", Warn, "messages don't reach this client, so waiters poll", messagesFix)
 	default:
-		x.report("messages", Note, "waiters poll: this store tells them of no release, or no message came", messagesFix)
+		x.report("messages", Note, "waiters poll: this store tells them of no release, or no message came", "")
 	}
 }
 

@@ -62,6 +62,17 @@ func TestWhy(t *testing.T) {
 			"ok holder, note renewals",
 			[]string{"note renewals: The holder is alive: it renewed the key within 1.3s"},
 		},
+		"a reader that renews": {
+			func(w *world) {
+				shared := store.Share{Mode: store.Shared}
+				w.ask(store.AcquireRequest{Key: "k", Owner: "a", Share: shared}, store.Granted)
+				w.later(1200*time.Millisecond, func(s store.Session) {
+					s.Renew(w.Context(), []store.RenewRequest{{Key: "k", Owner: "a", TTL: time.Minute, Share: shared}})
+				})
+			},
+			"ok holder, note renewals",
+			[]string{"note renewals: A holder is alive: it renewed its share within 1.3s; others may be dead"},
+		},
 		"a key that changes hands": {
 			func(w *world) {
 				w.hold("k", "a", "b", "c")
@@ -115,7 +126,7 @@ func TestWhy(t *testing.T) {
 			"note holder, note renewals, note queue",
 			[]string{
 				`note holder: 4 of 5 permits are out: "a" (3), "b", token 2`,
-				`note queue: 1 waits; the first is "c", for 2s, who requests more permits than the 1 that are free`,
+				`note queue: 1 waits; the first is "c", for 2s, which requests more permits than the 1 that are free`,
 			},
 		},
 		"nobody holds it in the grace": {

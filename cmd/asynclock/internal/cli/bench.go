@@ -57,7 +57,7 @@ func (a *app) benchCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.keys < 1 || o.clients < 1 || o.keys > 10_000 || o.clients > 1000 || o.duration < 100*time.Millisecond || o.duration > time.Hour {
-				return &exitError{exitUsage, errors.New("--keys is 1 to 10000, --clients 1 to 1000, and --for 100ms to 1h")}
+				return &exitError{code: exitUsage, err: errors.New("--keys is 1 to 10000, --clients 1 to 1000, and --for 100ms to 1h")}
 			}
 			return a.bench(cmd.Context(), o)
 		},
@@ -118,7 +118,7 @@ func (a *app) untilSignal(ctx context.Context) (context.Context, func(error) err
 			select {
 			case s := <-signals:
 				if number, ok := s.(syscall.Signal); ok && endsUs(s) {
-					end(&exitError{exitSignal + int(number), errors.New("interrupted")})
+					end(&exitError{code: exitSignal + int(number), err: errors.New("interrupted")})
 				}
 			case <-ctx.Done():
 			}
@@ -155,7 +155,7 @@ func refuseBusy(ctx context.Context, locks *connection, o benchOptions) error {
 			return err
 		}
 		if found++; found > busyKeys {
-			return &exitError{exitHeld, fmt.Errorf("more than %d keys are in use here; to put load on this server all the same, give --anyway", busyKeys)}
+			return &exitError{code: exitHeld, err: fmt.Errorf("more than %d keys are in use here; to put load on this server all the same, give --anyway", busyKeys)}
 		}
 	}
 	return nil

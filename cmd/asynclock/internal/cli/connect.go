@@ -85,7 +85,7 @@ func (a *app) location() (string, error) {
 		text = cmp.Or(text, os.Getenv(variable))
 	}
 	if text == "" {
-		return "", &exitError{exitUsage, fmt.Errorf("no store: give --store URL or set %s", urlVariables[0])}
+		return "", &exitError{code: exitUsage, err: fmt.Errorf("no store: give --store URL or set %s", urlVariables[0])}
 	}
 	if a.prefix == "" {
 		return text, nil

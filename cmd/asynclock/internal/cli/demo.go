@@ -45,7 +45,7 @@ was accepted.`,
 			defer stop()
 			err = demo.Run(ctx, demo.Options{Command: []string{program, workerName}, Out: a.stdout})
 			if ctx.Err() != nil {
-				return &exitError{exitSignal + int(syscall.SIGINT), errors.New("interrupted")}
+				return &exitError{code: exitSignal + int(syscall.SIGINT), err: errors.New("interrupted")}
 			}
 			return err
 		},

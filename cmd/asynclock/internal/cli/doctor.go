@@ -100,9 +100,9 @@ func (a *app) diagnose(ctx context.Context, asJSON bool, examine func(context.Co
 	}
 	switch doctor.Worst(findings) {
 	case doctor.Warn:
-		return &exitError{exitWarn, nil}
+		return &exitError{code: exitWarn}
 	case doctor.Fail:
-		return &exitError{exitFail, nil}
+		return &exitError{code: exitFail}
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ leads.
 		ValidArgsFunction: a.completeKeyAndCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.grace < 0 {
-				return &exitError{exitUsage, errors.New("--grace is negative")}
+				return &exitError{code: exitUsage, err: errors.New("--grace is negative")}
 			}
 			if !cmd.Flags().Changed("grace") {
 				o.grace = o.ttl / 10

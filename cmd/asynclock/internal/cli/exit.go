@@ -61,6 +61,7 @@ run and hold exit with another number instead of 75 and 124, if
 type exitError struct {
 	code int
 	err  error // nil: no message
+	held bool  // another has the key
 }
 
 func (e *exitError) Error() string {

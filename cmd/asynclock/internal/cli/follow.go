@@ -41,9 +41,9 @@ func (a *app) follow(ctx context.Context, do func(context.Context, *connection) 
 	exit := (*exitError)(nil)
 	switch {
 	case errors.Is(err, syscall.EPIPE), errors.Is(context.Cause(ctx), errUnread):
-		return &exitError{exitSignal + int(syscall.SIGPIPE), nil}
+		return &exitError{code: exitSignal + int(syscall.SIGPIPE)}
 	case errors.As(err, &exit) && exit.code > exitSignal, ctx.Err() != nil:
-		return &exitError{exitCode(err), nil}
+		return &exitError{code: exitCode(err)}
 	}
 	return err
 }

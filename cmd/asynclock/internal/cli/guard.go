@@ -36,7 +36,7 @@ func (a *app) guardCommand() *cobra.Command {
 			}
 			leader, err := groupLeader(string(text))
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return &exitError{code: exitUsage, err: err}
 			}
 			return proc.Kill(leader)
 		},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,7 @@ import (
 )
 
 const holdHelp = `hold takes the lock on a key, as run does, and keeps it without a command. When
-it has the key, it prints one line on stdout: the key and its fencing token.
+it has the key, it prints one line on stdout: its fencing token and the key.
 With --json: key and token.
 
 It holds the key until its stdin closes, or until it gets a signal. Then it
@@ -47,7 +48,7 @@ func (a *app) holdCommand() *cobra.Command {
 
   # Part of a bash script under the lock.
   coproc asynclock hold deploy/prod
-  read -r key token <&"${COPROC[0]}" || exit 1
+  read -r token key <&"${COPROC[0]}" || exit 1
   ...
   eval "exec ${COPROC[1]}>&-"; wait "$COPROC_PID"`,
 		Args:              oneKey,
@@ -77,15 +78,14 @@ func (a *app) hold(ctx context.Context, o *holdOptions, asJSON bool) error {
 	restore := ignoreStops() // a stopped process could not renew the lease
 	defer restore()
 	endNote := a.keepNote(lease, o.note)
-	err = a.printHeld(lease, asJSON)
-	if err == nil {
-		a.keep(ctx, lease, signals)
-	}
+	printed := make(chan error, 1)
+	go func() { printed <- a.printHeld(lease, asJSON) }() // ends with its reader, or with the process
+	err = a.keep(ctx, lease, signals, printed)
 	endNote()
 	unlocked := lease.Unlock(context.WithoutCancel(ctx))
 	switch {
 	case errors.Is(unlocked, asynclock.ErrLost):
-		return &exitError{exitLost, fmt.Errorf("%q: %s", o.key, strings.TrimPrefix(lease.Err().Error(), "asynclock: "))}
+		return &exitError{code: exitLost, err: fmt.Errorf("%q: %s", o.key, strings.TrimPrefix(lease.Err().Error(), "asynclock: "))}
 	case unlocked != nil:
 		a.complain("%v; others get the key when its TTL has passed", unlocked)
 	}
@@ -97,12 +97,16 @@ func (a *app) printHeld(lease *asynclock.Lease, asJSON bool) error {
 	if asJSON {
 		return printJSON(a.stdout, holdJSON{lease.Key(), lease.Token()})
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s %d\n", printable(lease.Key()), lease.Token())
+	_, err := fmt.Fprintf(a.stdout, "%d %s\n", lease.Token(), printable(lease.Key()))
 	return err
 }
 
-// keep returns when the key is not to be held any longer, or the lease has ended.
-func (a *app) keep(ctx context.Context, lease *asynclock.Lease, signals <-chan os.Signal) {
+// printPatience is how long the line about the key may take at the end.
+const printPatience = 100 * time.Millisecond
+
+// keep returns when the key is not to be held any longer, or the lease has ended. The line that says that it is held may
+// wait for a reader for ever; an error of it comes back.
+func (a *app) keep(ctx context.Context, lease *asynclock.Lease, signals <-chan os.Signal, printed <-chan error) error {
 	closed := make(chan struct{})
 	go func() { // ends with stdin, or with the process
 		defer close(closed)
@@ -110,6 +114,11 @@ func (a *app) keep(ctx context.Context, lease *asynclock.Lease, signals <-chan o
 	}()
 	for {
 		select {
+		case err := <-printed:
+			if printed = nil; err == nil {
+				continue
+			}
+			return err
 		case <-closed:
 		case <-lease.Done():
 		case <-ctx.Done():
@@ -118,6 +127,14 @@ func (a *app) keep(ctx context.Context, lease *asynclock.Lease, signals <-chan o
 				continue
 			}
 		}
-		return
+		if printed == nil {
+			return nil
+		}
+		select {
+		case err := <-printed:
+			return err
+		case <-time.After(printPatience):
+			return nil
+		}
 	}
 }

@@ -59,7 +59,7 @@ func TestHoldUntilStdinCloses(t *testing.T) {
 	holds.stdin.Close()
 	got := finished(t, holds.done)
 	got.want(t, 0)
-	if want := fmt.Sprintf("k %d\n", info.Token); got.stdout != want {
+	if want := fmt.Sprintf("%d k\n", info.Token); got.stdout != want {
 		t.Errorf("got %q, want %q", got.stdout, want)
 	}
 	got = redis.run(t, "hold", "k", "--wait", "0", "--json") // it is free
@@ -115,6 +115,33 @@ func TestHoldThatNobodyHears(t *testing.T) {
 	}()
 	finished(t, done).want(t, 70, "closed pipe")
 	redis.run(t, "hold", "k", "-n").want(t, 0)
+}
+
+// TestHoldWhoseLineIsNotRead ends all the same, with the code of why it ends.
+func TestHoldWhoseLineIsNotRead(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	for key, want := range map[string]int{"closed": 0, "lost": 79} {
+		unread, stdout := io.Pipe()
+		stdin, open := io.Pipe()
+		var stderr buffer
+		done := make(chan result, 1)
+		go func() { // ends with the command, which is waited for below
+			code := cli.Run(t.Context(), []string{"--redis", redis.url, "hold", key}, stdin, stdout, &stderr)
+			done <- result{code, "", stderr.String()}
+		}()
+		kit.Eventually(t, key, func() bool { return strings.Contains(redis.run(t, "ls").stdout, key) })
+		if key == "closed" {
+			open.Close()
+		} else {
+			redis.run(t, "unlock", key, "--force", "--token", "0").want(t, 0)
+		}
+		if got := finished(t, done); got.code != want {
+			t.Errorf("%s: got %+v, want exit code %d", key, got, want)
+		}
+		open.Close()
+		unread.Close()
+	}
 }
 
 // TestHoldLeavesItsNote before it says that it has the key, and run before its command begins.

@@ -62,7 +62,7 @@ func (o *holdOptions) check(cmd *cobra.Command) error {
 		err = errors.New("--note is for whoever has all of the key: no --shared and no --permits")
 	}
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err}
 	}
 	if o.nonblock {
 		o.wait = 0
@@ -122,9 +122,9 @@ func (c *conflictCode) replace(err error) error {
 	if !c.given || err == nil {
 		return err
 	}
-	switch exitCode(err) {
-	case exitHeld, exitTimedOut:
-		return &exitError{c.code, err}
+	exit := (*exitError)(nil)
+	if errors.As(err, &exit) && exit.held || errors.Is(err, asynclock.ErrHeld) || errors.Is(err, asynclock.ErrQueueFull) {
+		return &exitError{code: c.code, err: err}
 	}
 	return err
 }

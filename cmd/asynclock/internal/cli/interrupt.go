@@ -12,7 +12,7 @@ import (
 // interruption returns the error for a signal that ended us while we waited for key.
 func interruption(s os.Signal, key string) error {
 	number, _ := s.(syscall.Signal)
-	return &exitError{exitSignal + int(number), fmt.Errorf("%v while waiting for %q", s, key)}
+	return &exitError{code: exitSignal + int(number), err: fmt.Errorf("%v while waiting for %q", s, key)}
 }
 
 // interruptible returns the result of do, unless a signal ends us first. In that case do's context

@@ -91,11 +91,11 @@ func (a *app) note(ctx context.Context, o noteOptions, key string) error {
 	case err != nil || !none:
 		return err
 	case o.asJSON:
-		return &exitError{exitHeld, nil}
+		return &exitError{code: exitHeld}
 	case leader.Token == 0:
-		return &exitError{exitHeld, fmt.Errorf("nobody holds %q", key)}
+		return &exitError{code: exitHeld, err: fmt.Errorf("nobody holds %q", key)}
 	}
-	return &exitError{exitHeld, fmt.Errorf("%s, the holder of %q, has left no note", printable(leader.Holder), key)}
+	return &exitError{code: exitHeld, err: fmt.Errorf("%s, the holder of %q, has left no note", printable(leader.Holder), key)}
 }
 
 // followNote prints the note whenever it has changed.

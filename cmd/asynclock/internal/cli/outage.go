@@ -30,7 +30,7 @@ func (o *outage) survive(err error) (ok bool, fatal error) {
 	case !isOutage(err):
 		return false, err
 	case !o.reached:
-		return false, &exitError{exitUnreachable, err} // a look that was not answered is no wait that is over
+		return false, &exitError{code: exitUnreachable, err: err} // a look that was not answered is no wait that is over
 	case !o.said:
 		o.say("%s; going on", message(err))
 		o.said = true

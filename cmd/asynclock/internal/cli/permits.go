@@ -42,7 +42,7 @@ func (a *app) permitsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := strconv.Atoi(args[1])
 			if err != nil {
-				return &exitError{exitUsage, fmt.Errorf("%q is no number of permits", args[1])}
+				return &exitError{code: exitUsage, err: fmt.Errorf("%q is no number of permits", args[1])}
 			}
 			return a.setPermits(cmd.Context(), args[0], n)
 		},

@@ -61,7 +61,7 @@ func (a *app) runCommand() *cobra.Command {
 		ValidArgsFunction: a.completeKeyAndCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.grace < 0 {
-				return &exitError{exitUsage, errors.New("--grace is negative")}
+				return &exitError{code: exitUsage, err: errors.New("--grace is negative")}
 			}
 			if err := o.check(cmd); err != nil {
 				return err
@@ -107,7 +107,7 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	case errors.Is(err, asynclock.ErrLost) && cmd.ProcessState == nil: // the command was never started
 		return result
 	case errors.Is(err, asynclock.ErrLost):
-		return &exitError{exitLost, fmt.Errorf("%w (command: %s)", err, cmd.ProcessState)}
+		return &exitError{code: exitLost, err: fmt.Errorf("%w (command: %s)", err, cmd.ProcessState)}
 	case err != nil:
 		a.complain("%v; others get the key when its TTL has passed", err)
 	}
@@ -151,8 +151,8 @@ func lookPath(command string) (string, error) {
 	case err == nil:
 		return path, nil
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return "", &exitError{exitNotFound, fmt.Errorf("%s: command not found", command)}
+		return "", &exitError{code: exitNotFound, err: fmt.Errorf("%s: command not found", command)}
 	default:
-		return "", &exitError{exitNotExecutable, err}
+		return "", &exitError{code: exitNotExecutable, err: err}
 	}
 }

@@ -47,6 +47,8 @@ func (s *sampler) next(ctx context.Context) (now sample, keyErrors []error, err 
 		s.last, s.foreign = now, foreign
 		return now, keyErrors, nil
 	}
+	maps.Copy(foreign, s.foreign)
+	s.foreign = foreign // they were said
 	for key, before := range s.last {
 		if _, listed := now[key]; !listed {
 			now[key] = before

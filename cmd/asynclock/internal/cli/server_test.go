@@ -64,7 +64,7 @@ func TestAServerThatHasJustStartedSaysForHowLongItGrantsNothing(t *testing.T) {
 	defer func() {
 		finished(t, nightly).want(t, 7, `waiting for "nightly": the server was started or promoted lately, and grants nothing for `)
 	}()
-	got := at.run(t, "run", "k", "--wait", "2s", "--", program(t), "exit", "0")
+	got := at.run(t, "run", "k", "--wait", "2s", "-E", "3", "--", program(t), "exit", "0")
 	got.want(t, 124, `waiting for "k": nobody holds it, but the server was started or promoted lately, and grants nothing for `, `no lock on "k" within 2s: `)
 }
 
@@ -149,7 +149,7 @@ func testFollowing(t *testing.T, at place, heldBy string) {
 	watches.says(t, fmt.Sprintf(`"change":"found","key":%q`, one))
 	taken := at.background(t.Context(), "wait", three, "--held")
 	holds := at.talk(t, "hold", three)
-	holds.says(t, three+" ")
+	holds.says(t, " "+three+"\n")
 	finished(t, taken).want(t, 0)
 	watches.says(t, fmt.Sprintf(`"change":"taken","key":%q`, three))
 	freed := at.background(t.Context(), "wait", three)
@@ -166,7 +166,7 @@ func testNotes(t *testing.T, at place) {
 	follows := at.talk(t, "note", key("noted"), "--follow")
 	follows.says(t, "\n")
 	holds := at.talk(t, "hold", key("noted"), "--note", "10.0.0.7:80")
-	holds.says(t, key("noted")+" ")
+	holds.says(t, " "+key("noted")+"\n")
 	follows.says(t, "10.0.0.7:80\n")
 	if got := at.run(t, "note", key("noted")); got.stdout != "10.0.0.7:80\n" {
 		t.Errorf("got %+v, want the note", got)

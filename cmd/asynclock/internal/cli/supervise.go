@@ -50,7 +50,7 @@ func (a *app) supervise(ctx context.Context, cmd *exec.Cmd, lease *asynclock.Lea
 		if errors.Is(err, os.ErrNotExist) {
 			code = exitNotFound // for example, the interpreter of a script
 		}
-		return &exitError{code, err}
+		return &exitError{code: code, err: err}
 	}
 	guard.watch(cmd.Process)
 	ended := make(chan struct{})
@@ -108,7 +108,7 @@ func commandResult(state *os.ProcessState) error {
 	if code == 0 {
 		return nil
 	}
-	return &exitError{code, nil}
+	return &exitError{code: code}
 }
 
 // notIgnored returns the signals that our starter did not make us ignore. nohup, for example, makes

@@ -43,7 +43,7 @@ func (a *app) lock(ctx context.Context, locks *connection, o *holdOptions) (*asy
 	if o.wait == 0 {
 		lease, err := tryAfterGrace(ctx, try, o.key, say)
 		if o.isSilent(err) {
-			err = &exitError{exitHeld, nil}
+			err = &exitError{code: exitHeld, held: true}
 		}
 		return lease, err
 	}
@@ -55,9 +55,9 @@ func (a *app) lock(ctx context.Context, locks *connection, o *holdOptions) (*asy
 	// A wait that ended is that and nothing else, whatever stood in its way.
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && wait.Err() != nil && o.isSilent(err):
-		err = &exitError{exitTimedOut, nil}
+		err = &exitError{code: exitTimedOut, held: true}
 	case errors.Is(err, context.DeadlineExceeded) && wait.Err() != nil:
-		err = &exitError{exitTimedOut, fmt.Errorf("no lock on %q within %v%s", o.key, time.Duration(o.wait), obstacle(err))}
+		err = &exitError{exitTimedOut, fmt.Errorf("no lock on %q within %v%s", o.key, time.Duration(o.wait), obstacle(err)), errors.Is(err, asynclock.ErrHeld)}
 	case errors.Is(err, context.Canceled):
 		err = context.Canceled
 	}

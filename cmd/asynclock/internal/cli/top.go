@@ -43,7 +43,7 @@ func (a *app) topCommand() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if stdout, isFile := a.stdout.(*os.File); !a.onTerminal() || !isFile || !term.IsTerminal(int(stdout.Fd())) {
-				return &exitError{exitUsage, errors.New("top needs a terminal; 'asynclock watch' prints lines")}
+				return &exitError{code: exitUsage, err: errors.New("top needs a terminal; 'asynclock watch' prints lines")}
 			}
 			locks, err := a.connect(cmd.Context())
 			if err != nil {

@@ -58,12 +58,12 @@ func (a *app) unlockCommand() *cobra.Command {
 			o.named = cmd.Flags().Changed("token")
 			switch {
 			case !o.force:
-				return &exitError{exitUsage, errors.New("unlock takes the key from a holder that may be at work; " +
+				return &exitError{code: exitUsage, err: errors.New("unlock takes the key from a holder that may be at work; " +
 					"see 'asynclock inspect' for who it is, and give --force if that is meant")}
 			case o.token < 0:
-				return &exitError{exitUsage, errors.New("--token is negative")}
+				return &exitError{code: exitUsage, err: errors.New("--token is negative")}
 			case !o.named && !a.onTerminal():
-				return &exitError{exitUsage, errors.New("nobody can be asked, as stdin is no terminal: " +
+				return &exitError{code: exitUsage, err: errors.New("nobody can be asked, as stdin is no terminal: " +
 					"give --token N, the holder's token as 'asynclock inspect' shows it, or 0 for whoever holds the key")}
 			}
 			return a.unlock(cmd.Context(), o, args[0])
@@ -97,7 +97,7 @@ func (a *app) unlock(ctx context.Context, o unlockOptions, key string) error {
 		unlocked, err = locks.ForceUnlock(ctx, key, o.token)
 	}
 	if held := (*asynclock.HeldError)(nil); errors.As(err, &held) {
-		return &exitError{exitHeld, fmt.Errorf("%s, not with token %d; nothing was taken", describeHeld(held), o.token)}
+		return &exitError{code: exitHeld, err: fmt.Errorf("%s, not with token %d; nothing was taken", describeHeld(held), o.token)}
 	}
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (a *app) askWhom(ctx context.Context, locks *connection, key string) (token
 		case "y", "yes":
 			return info.Token, true, nil
 		}
-		return 0, true, &exitError{exitHeld, errors.New("not confirmed; nothing was taken")}
+		return 0, true, &exitError{code: exitHeld, err: errors.New("not confirmed; nothing was taken")}
 	case <-ctx.Done():
 		return 0, true, ctx.Err()
 	}

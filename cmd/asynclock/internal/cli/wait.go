@@ -51,7 +51,7 @@ func (a *app) waitCommand() *cobra.Command {
 		ValidArgsFunction: a.completeKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.free && o.held {
-				return &exitError{exitUsage, errors.New("--free and --held exclude each other")}
+				return &exitError{code: exitUsage, err: errors.New("--free and --held exclude each other")}
 			}
 			return a.wait(cmd.Context(), o, args[0])
 		},
@@ -136,7 +136,7 @@ func (w *keyWait) run(ctx context.Context, limit waitLimit) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case waiting.Err() != nil && w.outage.reached:
-			return &exitError{exitTimedOut, fmt.Errorf("%s, after %v", w.describe(), time.Duration(limit))}
+			return &exitError{code: exitTimedOut, err: fmt.Errorf("%s, after %v", w.describe(), time.Duration(limit))}
 		case err != nil:
 			return err
 		}
@@ -146,11 +146,14 @@ func (w *keyWait) run(ctx context.Context, limit waitLimit) error {
 }
 
 // look looks once, and reports whether the wait is over.
-func (w *keyWait) look(ctx context.Context) (done bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+func (w *keyWait) look(waiting context.Context) (done bool, err error) {
+	ctx, cancel := context.WithTimeout(waiting, lookPatience)
 	defer cancel()
 	w.looked, w.again = time.Now(), latestLook
 	info, err := w.inspect(ctx, w.key)
+	if err != nil && waiting.Err() != nil {
+		return false, nil // the wait has ended, which says nothing of the server
+	}
 	answered, err := w.outage.survive(err)
 	if !answered {
 		return false, err

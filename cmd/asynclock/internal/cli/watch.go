@@ -79,7 +79,7 @@ func (a *app) watchCommand() *cobra.Command {
 		ValidArgsFunction: a.completeKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.interval < shortestInterval {
-				return &exitError{exitUsage, fmt.Errorf("--interval is shorter than %v", shortestInterval)}
+				return &exitError{code: exitUsage, err: fmt.Errorf("--interval is shorter than %v", shortestInterval)}
 			}
 			prefix := strings.Join(args, "")
 			return a.follow(cmd.Context(), func(ctx context.Context, locks *connection) error {
@@ -95,8 +95,6 @@ func (a *app) watchCommand() *cobra.Command {
 // watch prints the changes until ctx ends.
 func (a *app) watch(ctx context.Context, s *sampler, o watchOptions) error {
 	silence := outage{say: a.complain}
-	tick := time.NewTicker(o.interval)
-	defer tick.Stop()
 	for took := time.Duration(0); ; {
 		before, begin := s.last, time.Now()
 		end := silence.overdue(listPatience + 2*took) // many keys take long each time
@@ -119,7 +117,7 @@ func (a *app) watch(ctx context.Context, s *sampler, o watchOptions) error {
 			}
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(max(o.interval-took, took)): // it is busy for half of the time at most
 		case <-ctx.Done():
 			return ctx.Err()
 		}
