@@ -43,6 +43,14 @@ func (m *module) needs() (paths []string) {
 	return paths
 }
 
+// with returns the modules of ours that it needs, and itself, at a version.
+func (m *module) with(version string) (modules []string) {
+	for _, path := range append(m.needs(), m.path()) {
+		modules = append(modules, path+"@"+version)
+	}
+	return modules
+}
+
 // isReleased reports whether users can get the module in this folder: docs say which those are.
 func isReleased(dir string) bool {
 	parts := strings.Split(dir, "/")

@@ -83,7 +83,7 @@ func (r *rehearsal) first(ctx context.Context) error {
 		for _, m := range wave {
 			switch {
 			case m.dir == "cmd/asynclock":
-				err = errors.Join(r.tidy(ctx, m), r.install(ctx))
+				err = errors.Join(r.tidy(ctx, m), r.install(ctx, m))
 			case !r.short:
 				err = errors.Join(r.tidy(ctx, m), r.use(ctx, m, "v0.1.0"))
 			case m.dir == ".":

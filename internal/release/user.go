@@ -30,7 +30,7 @@ const program = "internal/test/recipes/first/example_test.go"
 
 // use writes programs with a module: the examples of its packages, which are those of somebody outside.
 func (r *rehearsal) use(ctx context.Context, m *module, version string) error {
-	u, err := r.user(ctx, "of-"+strings.NewReplacer("/", "-", ".", "root").Replace(m.dir), base+"@"+version, m.path()+"@"+version)
+	u, err := r.user(ctx, "of-"+strings.NewReplacer("/", "-", ".", "root").Replace(m.dir), m.with(version)...)
 	if err != nil {
 		return err
 	}
@@ -120,9 +120,9 @@ func (r *rehearsal) isNested(m *module, folder string) bool {
 }
 
 // install installs the command as its users do, which takes a module without replace.
-func (r *rehearsal) install(ctx context.Context) error {
-	path := base + "/cmd/asynclock@v0.1.0"
-	u, err := r.user(ctx, "command", base+"@v0.1.0", path)
+func (r *rehearsal) install(ctx context.Context, m *module) error {
+	path := m.path() + "@v0.1.0"
+	u, err := r.user(ctx, "command", m.with("v0.1.0")...)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (r *rehearsal) install(ctx context.Context) error {
 
 // tidy checks that go mod tidy would leave a module as its tag has it, go.sum included.
 func (r *rehearsal) tidy(ctx context.Context, m *module) error {
-	u, err := r.user(ctx, "tidy", base+"@v0.1.0")
+	u, err := r.user(ctx, "tidy", m.with("v0.1.0")...)
 	if err != nil {
 		return err
 	}
