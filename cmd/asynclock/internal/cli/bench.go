@@ -33,8 +33,9 @@ It puts load on the server: 'together' sends as much as it gets answers for, so
 whoever else uses the server waits longer meanwhile. It lasts as long as --for
 says, four times a quarter, and as long as it takes to take and give back the
 keys of 'renewing'. Its keys begin with asynclock-bench/ and are given back. A
-store remembers the last token of each for a while: Redis for an hour, or as
-counter_ttl says, that of Spring for a day, and a database in its tables.
+store remembers the last token of each: Redis for an hour, or as counter_ttl
+says, and that of Spring for a day. A database keeps a row of each for a day,
+and deletes it then while others lock keys.
 
 bench refuses to run where more than 100 keys are in use, unless --anyway is
 given. Figures of one machine and one moment say little about another.

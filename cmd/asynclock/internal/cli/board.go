@@ -17,6 +17,7 @@ type board struct {
 	last  sample
 	rows  map[string]*boardRow
 	began time.Time
+	whole bool // a sample had all keys
 }
 
 // A boardRow is a key. One that was granted lately stays for rateWindow when it is free.
@@ -28,8 +29,9 @@ type boardRow struct {
 	grants []time.Time // those seen in the last rateWindow
 }
 
-// update takes a sample.
-func (b *board) update(now time.Time, s sample) {
+// update takes a sample, which is whole if all was listed. A key that is seen
+// first before a whole one may have been there before.
+func (b *board) update(now time.Time, s sample, whole bool) {
 	if b.last == nil {
 		b.began, b.rows = now, make(map[string]*boardRow, len(s))
 	}
@@ -38,6 +40,9 @@ func (b *board) update(now time.Time, s sample) {
 		if row == nil {
 			row = new(boardRow)
 			b.rows[c.after.Key] = row
+			if !b.whole {
+				c.kind = keyFound
+			}
 		}
 		switch c.kind {
 		case keyFound:
@@ -57,7 +62,7 @@ func (b *board) update(now time.Time, s sample) {
 			row.since = time.Time{}
 		}
 	}
-	b.last = s
+	b.last, b.whole = s, b.whole || whole
 }
 
 // held returns for how long the holder has the key, as far as it was seen.

@@ -87,6 +87,7 @@ type top struct {
 
 	board  board
 	shown  []*boardRow // in the order of the table
+	unread int         // keys of the last list that can't be read
 	failed error       // of the last list
 	unseen error       // of the last look at the chosen key
 	note   string      // what has happened to what the user did last
@@ -124,6 +125,7 @@ func newTop(ctx context.Context, locks topLocks, prefix string) *top {
 type (
 	topSampled struct {
 		sample sample
+		unread int // keys that can't be read
 		err    error
 		busy   time.Duration
 	}
@@ -150,7 +152,7 @@ func (m *top) look() tea.Msg {
 	defer cancel()
 	begin := m.now()
 	s, _, err := m.sampler.next(ctx)
-	return topSampled{s, err, m.now().Sub(begin)}
+	return topSampled{s, len(m.sampler.foreign), err, m.now().Sub(begin)}
 }
 
 // inspect asks for the chosen key.
@@ -178,7 +180,7 @@ func (m *top) force() tea.Cmd {
 			if err == nil && info.Held && info.Holder != target.Holder {
 				err = errAnother
 			}
-			if err != nil {
+			if err != nil || !info.Held {
 				return topForced{target.Key, false, err, nothingTaken}
 			}
 		}
@@ -216,10 +218,9 @@ func (m *top) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 func (m *top) sampled(msg topSampled) tea.Cmd {
-	if m.failed = msg.err; msg.sample != nil {
-		m.board.update(m.now(), msg.sample)
-		m.arrange()
-	}
+	m.failed, m.unread = msg.err, msg.unread
+	m.board.update(m.now(), msg.sample, msg.err == nil)
+	m.arrange()
 	again := tea.Tick(m.pace(msg.busy), func(time.Time) tea.Msg { return topLook{} })
 	if m.mode == modeDetail {
 		return tea.Batch(again, m.inspect())

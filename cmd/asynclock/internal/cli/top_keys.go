@@ -20,7 +20,7 @@ func (m *top) press(key tea.KeyPressMsg) tea.Cmd {
 		case "q":
 			return tea.Quit
 		case "enter", "esc":
-			m.mode, m.detail, m.unseen = modeTable, nil, nil
+			m.mode = modeTable
 			m.arrange()
 		case "u":
 			m.askForce()
@@ -61,7 +61,7 @@ func (m *top) pressInTable(name string) tea.Cmd {
 		m.mode, m.typed = modeFilter, m.filter
 	case "enter":
 		if m.place() >= 0 {
-			m.mode, m.detail = modeDetail, nil
+			m.mode, m.detail, m.unseen = modeDetail, nil, nil
 			return m.inspect()
 		}
 	case "u":

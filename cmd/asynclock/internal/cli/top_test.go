@@ -23,6 +23,8 @@ import (
 type listed struct {
 	infos  []asynclock.Info
 	err    error
+	unread string // a key that can't be read
+	lost   error  // of Inspect
 	forced []string
 }
 
@@ -33,6 +35,9 @@ func (l *listed) List(context.Context, string) iter.Seq2[asynclock.Info, error] 
 				return
 			}
 		}
+		if l.unread != "" && !yield(asynclock.Info{Key: l.unread}, asynclock.ErrForeignData) {
+			return
+		}
 		if l.err != nil {
 			yield(asynclock.Info{}, l.err)
 		}
@@ -41,12 +46,12 @@ func (l *listed) List(context.Context, string) iter.Seq2[asynclock.Info, error] 
 
 func (l *listed) Inspect(_ context.Context, key string) (asynclock.Info, error) {
 	for _, info := range l.infos {
-		if info.Key == key {
+		if info.Key == key && l.lost == nil {
 			info.Queue = []asynclock.WaiterInfo{{Holder: "the next one", Age: time.Second}}
 			return info, nil
 		}
 	}
-	return asynclock.Info{Key: key}, nil
+	return asynclock.Info{Key: key}, l.lost
 }
 
 func (l *listed) ForceUnlock(_ context.Context, key string, token int64) (bool, error) {
@@ -165,13 +170,18 @@ func TestTopScrolls(t *testing.T) {
 			}
 		}
 		u.sees("key07", "\x1b[7mkey11")
+		u.top.Update(tea.WindowSizeMsg{Width: 90, Height: 5})
+		u.sees("key10", "\x1b[7mkey11")
+		u.top.Update(tea.WindowSizeMsg{Width: 90, Height: 8})
 		locks.infos = locks.infos[:3] // the chosen key is gone
 		u.look()
 		u.sees("key00", "\x1b[7mkey02")
 		for width := range 30 { // no size is too small
 			u.top.Update(tea.WindowSizeMsg{Width: width, Height: width % 5})
 			u.press("down", "up")
-			u.sees()
+			if lines := strings.Count(u.top.View().Content, "\n") + 1; lines > max(1, width%5) {
+				t.Errorf("got %d lines of %d", lines, width%5)
+			}
 		}
 	})
 }
@@ -188,6 +198,46 @@ func TestTopShowsAKey(t *testing.T) {
 		u.sees("key", "b", "holder", "bea")
 		u.press("esc")
 		u.sees("*KEY", "\x1b[7mb")
+	})
+}
+
+// An error of the list and one of the shown key are two things. The second is said of that key alone.
+func TestTopErrors(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := sitDown(t, &listed{infos: []asynclock.Info{taken("a", "al", 1, 1)}, unread: "b", lost: errors.New("lost")})
+		u.sees("1 keys held, 1 waiting, 1 can't be read")
+		u.press("enter")
+		u.sees("the key is as it was: lost")
+		u.look()
+		u.top.Update(topInspected{"b", asynclock.Info{}, errors.New("late")})
+		u.sees("the key is as it was: lost")
+		u.press("u", "esc")
+		u.sees("enter show")
+		u.top.press(tea.KeyPressMsg{Code: tea.KeyEnter})
+		u.sees("enter back") // the answer is to come
+		u.press("esc")
+		u.locks.lost, u.locks.err = nil, errors.New("gone")
+		u.look()
+		u.press("enter")
+		u.sees("the next one", "the list is old: gone")
+	})
+}
+
+// Keys that were there before the first whole list may have been there before top.
+func TestTopBeginsInAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := sitDown(t, &listed{err: errors.New("gone")})
+		u.locks.infos = []asynclock.Info{taken("a", "al", 1, 0)}
+		u.look()
+		u.locks.infos, u.locks.err = append(u.locks.infos, taken("b", "bea", 2, 0)), nil
+		time.Sleep(time.Second)
+		u.look()
+		u.sees("\x1b[7ma", "1s+", "0.0", "\nb", "0s+", "0.0")
+		u.locks.infos = append(u.locks.infos, taken("c", "cleo", 3, 0))
+		u.look()
+		u.sees("\nc", "0s ", "1.0")
 	})
 }
 
@@ -238,6 +288,7 @@ func TestTopForcesAHolderWithoutAToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := sitDown(t, &listed{infos: []asynclock.Info{taken("k\x01", "java", 0, 0)}})
 		u.press("u")
+		u.sees("from whoever holds it then, now java?")
 		u.top.Update(tea.PasteMsg{Content: `"k\x01"`}) // nobody can type it as it is
 		u.locks.infos[0].Holder = "another java"
 		u.press("enter")
@@ -247,6 +298,11 @@ func TestTopForcesAHolderWithoutAToken(t *testing.T) {
 		u.top.Update(tea.PasteMsg{Content: "k\x01"})
 		u.press("enter")
 		u.sees("was taken from its holder")
+		u.press("u")
+		u.top.Update(tea.PasteMsg{Content: "k\x01"})
+		u.locks.infos[0].Held = false // the next holder is nobody's target
+		u.press("enter")
+		u.sees("nobody held it")
 		if got := strings.Join(u.locks.forced, ", "); got != "k\x01 0" {
 			t.Errorf("forced %q, want the second one alone", got)
 		}

@@ -24,7 +24,8 @@ func (m *top) View() tea.View {
 		m.drawTable(&out)
 	}
 	out.WriteString(m.fit(m.lastLine()))
-	view := tea.NewView(out.String())
+	lines := strings.Split(out.String(), "\n")
+	view := tea.NewView(strings.Join(lines[:min(len(lines), max(m.height, 1))], "\n"))
 	view.AltScreen, view.WindowTitle = true, "asynclock top"
 	return view
 }
@@ -33,8 +34,12 @@ func (m *top) View() tea.View {
 func (m *top) summary() string {
 	switch {
 	case m.mode == modeForce:
+		from := printable(m.target.Holder)
+		if m.target.Token == 0 {
+			from = "whoever holds it then, now " + from // a long name is cut
+		}
 		return m.fit(fmt.Sprintf("Take %s from %s? Both it and the next holder may believe for a while that they hold it.",
-			printable(m.target.Key), printable(m.target.Holder)))
+			printable(m.target.Key), from))
 	case m.board.last == nil && m.failed == nil:
 		return m.fit("asynclock top: listing the keys")
 	}
@@ -49,6 +54,9 @@ func (m *top) summary() string {
 	if m.filter != "" {
 		text += fmt.Sprintf(", %d keys with %q", len(m.shown), m.filter)
 	}
+	if m.unread > 0 {
+		text += fmt.Sprintf(", %d can't be read", m.unread)
+	}
 	return m.fit(text)
 }
 
@@ -61,7 +69,7 @@ func (m *top) lastLine() string {
 		return "keys with: " + oneLine(m.typed)
 	case m.failed != nil:
 		return "the list is old: " + oneLine(message(m.failed))
-	case m.unseen != nil:
+	case m.mode == modeDetail && m.unseen != nil:
 		return "the key is as it was: " + oneLine(message(m.unseen))
 	case m.note != "":
 		return m.note
