@@ -15,6 +15,10 @@ import (
 // message was lost: until the next renewal at the latest.
 const unheard = 5 * time.Second
 
+// lying is for how long a tenure that nobody has received any of may go to a reader that comes, although its client has
+// heard of a writer: rule F3 of docs/design.md, for F4's 100 ms. A timer ends that, which a busy machine delays.
+const lying = time.Second
+
 // An owner is what the store told about one acquisition of a key of readers.
 type owner struct {
 	op       string
@@ -54,9 +58,9 @@ func (g *gathering) addOwner(r *history.Record) {
 }
 
 // checkOvertaking: a reader that requests the key when a writer is in the queue does not come in before
-// that writer. There are two ways in which it may: its client had queued before the writer, and the
-// reader comes in with that; or it joins others of its client, which had, too, and has not heard of the
-// writer yet.
+// that writer. There are three ways in which it may, each by a place that its client had before the writer: the reader
+// comes in with that; or it joins others, because its client has not heard of the writer yet; or it has what lies in the
+// channels of others.
 //
 // Tokens say who came in before whom, and replies of the store who was in the queue. So this depends on no
 // clock, except for how late a client may hear.
@@ -88,7 +92,7 @@ func (c *checker) checkOvertaking(k *key) {
 				continue
 			}
 			c.report.Behind++
-			if mine := readers[l.process()]; !slices.ContainsFunc(mine, func(o *owner) bool { return l.cameWith(o, w) || c.joined(l, o, w) }) {
+			if mine := readers[l.process()]; !slices.ContainsFunc(mine, func(o *owner) bool { return l.cameWith(o, w) || c.joined(l, o, w) || c.found(k, l, o, w) }) {
 				c.violate("overtaking", k.name, "reader %s (asked at %v, told at %v, token %d) overtook writer %s, which was queued at %v and has token %d",
 					l.op, l.asked, l.told, l.token, w.op, w.queued, w.token)
 			}
@@ -120,18 +124,35 @@ func (l *lease) cameWith(o, w *owner) bool {
 // joined reports whether the reader may have joined o, whose client had not heard of w.
 func (c *checker) joined(l *lease, o, w *owner) bool {
 	late := l.asked - w.queued
-	allowed := history.Span(unheard)
-	for _, f := range c.faults {
-		if f.Begin <= l.asked && f.End >= w.queued {
-			allowed += f.End - f.Begin
-		}
-	}
-	is := o.token == l.token && o.ttl == l.ttl && o.first <= w.queued && o.admitted <= l.asked &&
-		(o.gone == 0 || o.gone >= l.asked) && (o.heard == 0 || o.heard >= l.asked) && late <= allowed
+	is := l.met(o, w) && (o.heard == 0 || o.heard >= l.asked) && late <= history.Span(unheard)+c.faulty(w.queued, l.asked)
 	if is {
 		c.report.Unheard = max(c.report.Unheard, late.Duration())
 	}
 	return is
+}
+
+// found reports whether the reader may have what lay in the channels of others, because nobody had received any of it.
+func (c *checker) found(k *key, l *lease, o, w *owner) bool {
+	since := max(o.admitted, o.heard)
+	return l.met(o, w) && l.asked-since <= history.Span(lying)+c.faulty(since, l.asked) &&
+		!slices.ContainsFunc(k.leases, func(x *lease) bool {
+			return x.process() == l.process() && x.token == l.token && x.ttl == l.ttl && x.told <= l.asked && x.valid >= l.asked
+		})
+}
+
+// met reports whether l's client had o when the reader came, by a place before w.
+func (l *lease) met(o, w *owner) bool {
+	return o.token == l.token && o.ttl == l.ttl && o.first <= w.queued && o.admitted <= l.asked && (o.gone == 0 || o.gone >= l.asked)
+}
+
+// faulty returns how long the faults lasted of which a part is in this time.
+func (c *checker) faulty(from, to history.Time) (sum history.Time) {
+	for _, f := range c.faults {
+		if f.Begin <= to && f.End >= from {
+			sum += f.End - f.Begin
+		}
+	}
+	return sum
 }
 
 // process names who has made a request.

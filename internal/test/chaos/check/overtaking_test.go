@@ -26,11 +26,16 @@ func (h tale) comes() tale { return h.read("w2/1", 5, 20, 21, 30) }
 // tenure is an owner of w2 that shares the key from 2 on.
 func (h tale) tenure() tale { return h.owner(history.Admitted, "w2/o", history.Shared, 5, 1, 2) }
 
+// hears is tenure whose client hears of a writer at 15.
+func (h tale) hears() tale { return h.tenure().owner(history.Heard, "w2/o", history.Shared, 0, 15, 15) }
+
 func TestReadersThatMayOvertake(t *testing.T) {
 	t.Parallel()
 	for name, good := range map[string]tale{
 		"one whose client has not heard":       tale{}.queues().tenure().comes(),
-		"one whose client hears later":         tale{}.queues().tenure().owner(history.Heard, "w2/o", history.Shared, 0, 25, 25).comes(),
+		"one whose client hears later":         tale{}.queues().read("w2/0", 5, 1, 3, 40).tenure().owner(history.Heard, "w2/o", history.Shared, 0, 25, 25).comes(),
+		"one that finds what lies":             tale{}.queues().hears().comes(),
+		"one that finds what others gave back": tale{}.queues().read("w2/0", 5, 1, 3, 19).hears().comes(),
 		"one that asks before the writer":      tale{}.queues().read("w2/1", 5, 9, 21, 30),
 		"one that comes after the writer":      tale{}.queues().read("w2/1", 11, 20, 63, 70),
 		"one that comes with a place before":   tale{}.queues().owner(history.Queued, "w2/p", history.Shared, 0, 4, 5).owner(history.Admitted, "w2/p", history.Shared, 5, 4, 21).comes(),
@@ -49,7 +54,7 @@ func TestReadersThatMayOvertake(t *testing.T) {
 func TestReadersThatMayNotOvertake(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]tale{
-		"one whose client has heard":           tale{}.queues().tenure().owner(history.Heard, "w2/o", history.Shared, 0, 15, 15).comes(),
+		"one whose client has heard":           tale{}.queues().read("w2/0", 5, 1, 3, 40).hears().comes(),
 		"one that the store lets in":           tale{}.queues().owner(history.Admitted, "w2/o", history.Shared, 5, 12, 21).comes(),
 		"one of a place behind":                tale{}.queues().owner(history.Queued, "w2/p", history.Shared, 0, 11, 12).owner(history.Admitted, "w2/p", history.Shared, 5, 11, 21).comes(),
 		"one with others that have left":       tale{}.queues().tenure().owner(history.Gone, "w2/o", history.Shared, 0, 15, 15).comes(),
