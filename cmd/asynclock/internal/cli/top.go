@@ -20,7 +20,7 @@ const topHelp = `top shows the keys that are held or waited for, live: who has e
 and for how long, how many wait for it, and how many grants were seen in a
 second.
 
-It lists the keys once a second at most, and pauses for eight times as long as
+It lists the keys once a second at most, and pauses for twelve times as long as
 that takes. So it sees no holder that comes and goes meanwhile. HELD FOR counts
 from when top saw the holder first. A + behind it says that the holder was there
 before.
@@ -65,7 +65,7 @@ func (a *app) topCommand() *cobra.Command {
 
 const (
 	topPace  = time.Second      // at least this is between two lists
-	topPause = 8                // times as long as a list took is between it and the next
+	topPause = 12               // times as long as a list took is between it and the next
 	topLimit = 10 * time.Second // for an answer
 )
 

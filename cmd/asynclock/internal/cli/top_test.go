@@ -313,7 +313,7 @@ func TestTopForcesAHolderWithoutAToken(t *testing.T) {
 func TestTopPace(t *testing.T) {
 	t.Parallel()
 	pace := newTop(t.Context(), &listed{}, "").pace
-	for busy, want := range map[time.Duration]time.Duration{0: time.Second, 100 * time.Millisecond: time.Second, 500 * time.Millisecond: 4 * time.Second} {
+	for busy, want := range map[time.Duration]time.Duration{0: time.Second, 80 * time.Millisecond: time.Second, 500 * time.Millisecond: 6 * time.Second} {
 		if got := pace(busy); got != want {
 			t.Errorf("after %v: got %v, want %v", busy, got, want)
 		}
