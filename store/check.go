@@ -20,13 +20,13 @@ type CheckedStore interface {
 // A Finding is the result of one check.
 type Finding struct {
 	// Check is what was checked, in a few words that stay the same, such as "eviction".
-	Check   string
-	Verdict Verdict
+	Check   string  `json:"check"`
+	Verdict Verdict `json:"verdict"`
 	// Fact says what is the case, in a sentence, whose capital letter and full stop may be missing. It may name servers,
 	// and never has a password or an owner.
-	Fact string
+	Fact string `json:"fact"`
 	// Fix says what to do about it, likewise. It is empty if there is nothing to do.
-	Fix string
+	Fix string `json:"fix"`
 }
 
 // A Verdict says how good it is what a check has found.

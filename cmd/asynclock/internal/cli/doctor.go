@@ -12,6 +12,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/doctor"
+	"github.com/asynclock/asynclock-go/internal/plain"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
@@ -91,11 +92,14 @@ present. It looks at the key for two seconds and does not touch it. It exits wit
 // diagnose prints what examine finds, and exits as the worst verdict says. A store that can't be opened is a finding, too.
 func (a *app) diagnose(ctx context.Context, asJSON bool, examine func(context.Context, store.Store) ([]doctor.Finding, error)) error {
 	findings, err := a.examine(ctx, examine)
-	show := printFindings
 	if asJSON {
-		show = printFindingsJSON
+		for _, f := range findings {
+			err = errors.Join(err, printJSON(a.stdout, f))
+		}
+	} else {
+		err = errors.Join(err, printFindings(a.stdout, findings))
 	}
-	if err := errors.Join(err, show(a.stdout, findings)); err != nil {
+	if err != nil {
 		return err
 	}
 	switch doctor.Worst(findings) {
@@ -123,35 +127,18 @@ func (a *app) examine(ctx context.Context, examine func(context.Context, store.S
 	return examine(ctx, st)
 }
 
-// A findingJSON is a finding for programs. Fields may be added, never renamed or removed.
-type findingJSON struct {
-	Check   string         `json:"check"`
-	Verdict doctor.Verdict `json:"verdict"`
-	Fact    string         `json:"fact"`
-	Fix     string         `json:"fix"`
-}
-
-func printFindingsJSON(out io.Writer, findings []doctor.Finding) error {
-	for _, f := range findings {
-		if err := printJSON(out, findingJSON{f.Check, f.Verdict, f.Fact, f.Fix}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // printFindings prints a line per finding, for people, and one below it if there is something to do.
 func printFindings(out io.Writer, findings []doctor.Finding) error {
 	width := 0
 	for _, f := range findings {
-		width = max(width, len(printable(f.Check)))
+		width = max(width, len(plain.Text(f.Check)))
 	}
 	for _, f := range findings {
-		if _, err := fmt.Fprintf(out, "%-4v  %-*s  %s\n", f.Verdict, width, printable(f.Check), printable(f.Fact)); err != nil {
+		if _, err := fmt.Fprintf(out, "%-4v  %-*s  %s\n", f.Verdict, width, plain.Text(f.Check), plain.Text(f.Fact)); err != nil {
 			return err
 		}
 		if f.Fix != "" {
-			fmt.Fprintf(out, "%*sfix: %s\n", len("warn")+2+width+2, "", printable(f.Fix))
+			fmt.Fprintf(out, "%*sfix: %s\n", len("warn")+2+width+2, "", plain.Text(f.Fix))
 		}
 	}
 	return nil

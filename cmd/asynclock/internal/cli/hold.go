@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/plain"
 )
 
 const holdHelp = `hold takes the lock on a key, as run does, and keeps it without a command. When
@@ -97,7 +98,7 @@ func (a *app) printHeld(lease *asynclock.Lease, asJSON bool) error {
 	if asJSON {
 		return printJSON(a.stdout, holdJSON{lease.Key(), lease.Token()})
 	}
-	_, err := fmt.Fprintf(a.stdout, "%d %s\n", lease.Token(), printable(lease.Key()))
+	_, err := fmt.Fprintf(a.stdout, "%d %s\n", lease.Token(), plain.Text(lease.Key()))
 	return err
 }
 

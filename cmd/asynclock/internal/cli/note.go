@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/asynclock/asynclock-go/elect"
+	"github.com/asynclock/asynclock-go/internal/plain"
 )
 
 const noteHelp = `note prints the note that the holder of a key has left beside it, for example
@@ -95,7 +96,7 @@ func (a *app) note(ctx context.Context, o noteOptions, key string) error {
 	case leader.Token == 0:
 		return &exitError{code: exitHeld, err: fmt.Errorf("nobody holds %q", key)}
 	}
-	return &exitError{code: exitHeld, err: fmt.Errorf("%s, the holder of %q, has left no note", printable(leader.Holder), key)}
+	return &exitError{code: exitHeld, err: fmt.Errorf("%s, the holder of %q, has left no note", plain.Text(leader.Holder), key)}
 }
 
 // followNote prints the note whenever it has changed.
@@ -128,7 +129,7 @@ func (a *app) printNote(leader elect.Leader, o noteOptions) error {
 	}
 	text := ""
 	if len(leader.Value) > 0 {
-		text = printable(string(leader.Value))
+		text = plain.Text(string(leader.Value))
 	}
 	_, err := fmt.Fprintln(a.stdout, text)
 	return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/plain"
 )
 
 // An outage is for commands that look again and again. They survive a server that can't be reached for a while, if it
@@ -45,7 +46,7 @@ func (o *outage) overdue(after time.Duration) (end func()) {
 	timer := time.AfterFunc(after, func() {
 		defer close(done)
 		if !o.said {
-			o.say("the server has not answered for %s; going on", seconds(after))
+			o.say("the server has not answered for %s; going on", plain.Seconds(after))
 			o.said = true
 		}
 	})

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/plain"
 )
 
 const infoFieldsHelp = `
@@ -102,8 +102,8 @@ func printTable(out io.Writer, infos []asynclock.Info) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "KEY\tHOLDER\tTOKEN\tTTL LEFT\tWAITERS")
 	for _, info := range infos {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\n", printable(info.Key), orDash(info, printable(info.Holder)),
-			orDash(info, strconv.FormatInt(info.Token, 10)), orDash(info, ttlLeft(info.Remaining)), info.Waiters)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\n", plain.Text(info.Key), orDash(info, plain.Text(info.Holder)),
+			orDash(info, strconv.FormatInt(info.Token, 10)), orDash(info, plain.TTL(info.Remaining)), info.Waiters)
 	}
 	return table.Flush()
 }
@@ -111,14 +111,14 @@ func printTable(out io.Writer, infos []asynclock.Info) error {
 // printInfo prints everything about one key, for people.
 func printInfo(out io.Writer, info asynclock.Info) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "key\t%s\n", printable(info.Key))
-	fmt.Fprintf(table, "holder\t%s\n", orDash(info, printable(info.Holder)))
+	fmt.Fprintf(table, "key\t%s\n", plain.Text(info.Key))
+	fmt.Fprintf(table, "holder\t%s\n", orDash(info, plain.Text(info.Holder)))
 	fmt.Fprintf(table, "token\t%s\n", orDash(info, strconv.FormatInt(info.Token, 10)))
-	fmt.Fprintf(table, "TTL left\t%s\n", orDash(info, ttlLeft(info.Remaining)))
+	fmt.Fprintf(table, "TTL left\t%s\n", orDash(info, plain.TTL(info.Remaining)))
 	printShares(table, info)
 	fmt.Fprintf(table, "waiters\t%d\n", info.Waiters)
 	for i, w := range info.Queue {
-		fmt.Fprintf(table, "  %d.\t%s, for %s\n", i+1, printable(w.Holder), seconds(w.Age))
+		fmt.Fprintf(table, "  %d.\t%s, for %s\n", i+1, plain.Text(w.Holder), plain.Seconds(w.Age))
 	}
 	if more := info.Waiters - len(info.Queue); len(info.Queue) > 0 && more > 0 {
 		fmt.Fprintf(table, "  ...\t%d more\n", more)
@@ -142,7 +142,7 @@ func printShares(table io.Writer, info asynclock.Info) {
 		if h.Weight > 0 {
 			weight = fmt.Sprintf(", %d permits", h.Weight)
 		}
-		fmt.Fprintf(table, "  -\t%s, token %d%s\n", printable(h.Holder), h.Token, weight)
+		fmt.Fprintf(table, "  -\t%s, token %d%s\n", plain.Text(h.Holder), h.Token, weight)
 	}
 }
 
@@ -151,7 +151,7 @@ func printUnlocked(out io.Writer, key string, unlocked bool) error {
 	if !unlocked {
 		format = "%s: nobody held it\n"
 	}
-	_, err := fmt.Fprintf(out, format, printable(key))
+	_, err := fmt.Fprintf(out, format, plain.Text(key))
 	return err
 }
 
@@ -162,15 +162,15 @@ func describeHeld(held *asynclock.HeldError) string {
 	switch {
 	case held.Used > 0:
 		text = fmt.Sprintf("taken: %d of %d permits of %q", held.Used, held.Limit, held.Key)
-		facts = append(facts, printable(held.Holder))
+		facts = append(facts, plain.Text(held.Holder))
 	case held.Holder != "":
-		text += " by " + printable(held.Holder)
+		text += " by " + plain.Text(held.Holder)
 	}
 	if held.Token != 0 {
 		facts = append(facts, fmt.Sprintf("token %d", held.Token))
 	}
 	if held.Remaining >= 0 {
-		facts = append(facts, seconds(held.Remaining)+" of its TTL left")
+		facts = append(facts, plain.Seconds(held.Remaining)+" of its TTL left")
 	}
 	if held.Waiters > 0 {
 		facts = append(facts, fmt.Sprintf("%d waiting", held.Waiters))
@@ -194,31 +194,4 @@ func orDash(info asynclock.Info, text string) string {
 		return "-"
 	}
 	return text
-}
-
-// printable returns text unchanged if it is harmless to a terminal and to a table. Otherwise it
-// returns the text quoted.
-func printable(text string) string {
-	for _, r := range text {
-		if !strconv.IsPrint(r) {
-			return strconv.Quote(text)
-		}
-	}
-	if text == "" || strings.TrimSpace(text) != text {
-		return strconv.Quote(text)
-	}
-	return text
-}
-
-// ttlLeft says what remains of a TTL. It has none where somebody else has written the record.
-func ttlLeft(d time.Duration) string {
-	if d < 0 {
-		return "none"
-	}
-	return seconds(d)
-}
-
-// seconds formats a duration, rounded to a tenth of a second.
-func seconds(d time.Duration) string {
-	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/asynclock/asynclock-go/internal/plain"
 	"github.com/asynclock/asynclock-go/once"
 )
 
@@ -91,24 +92,24 @@ func stamp(t time.Time) string {
 // printRun prints the last run, for people.
 func printRun(out io.Writer, key string, last once.RunInfo) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "key\t%s\n", printable(key))
+	fmt.Fprintf(table, "key\t%s\n", plain.Text(key))
 	if last.Start.IsZero() {
 		fmt.Fprintln(table, "last run\tnone is known")
 		return table.Flush()
 	}
 	ended := "not recorded: it runs, was interrupted, or died"
 	if !last.Ended.IsZero() {
-		ended = fmt.Sprintf("%s, after %s", stamp(last.Ended), seconds(last.Ended.Sub(last.Began)))
+		ended = fmt.Sprintf("%s, after %s", stamp(last.Ended), plain.Seconds(last.Ended.Sub(last.Began)))
 	}
 	fmt.Fprintf(table, "interval\t%s\n", stamp(last.Start))
 	fmt.Fprintf(table, "began\t%s\n", stamp(last.Began))
 	fmt.Fprintf(table, "ended\t%s\n", ended)
-	fmt.Fprintf(table, "by\t%s\n", printable(last.By))
+	fmt.Fprintf(table, "by\t%s\n", plain.Text(last.By))
 	fmt.Fprintf(table, "attempt\t%d\n", last.Attempt)
 	fmt.Fprintf(table, "missed\t%d\n", last.Missed)
 	fmt.Fprintf(table, "token\t%d\n", last.Token)
 	if last.Failed {
-		fmt.Fprintf(table, "error\t%s\n", printable(last.Message))
+		fmt.Fprintf(table, "error\t%s\n", plain.Text(last.Message))
 	}
 	return table.Flush()
 }

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/board"
+	"github.com/asynclock/asynclock-go/internal/plain"
 )
 
 const topHelp = `top shows the keys that are held or waited for, live: who has each, in which mode
@@ -63,17 +65,13 @@ func (a *app) topCommand() *cobra.Command {
 	}
 }
 
-const (
-	topPace  = time.Second      // at least this is between two lists
-	topPause = 12               // times as long as a list took is between it and the next
-	topLimit = 10 * time.Second // for an answer
-)
+// topLimit is for an answer.
+const topLimit = 10 * time.Second
 
 // topLocks are the calls of a client that top needs.
 type topLocks interface {
 	List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error]
-	Inspect(ctx context.Context, key string) (asynclock.Info, error)
-	ForceUnlock(ctx context.Context, key string, token int64) (bool, error)
+	board.Locker
 }
 
 // A top is the model of the table: what is shown, and what the user is about to do. It changes in Update alone, which
@@ -81,21 +79,21 @@ type topLocks interface {
 type top struct {
 	request func() (context.Context, context.CancelFunc) // for one request
 	locks   topLocks
-	sampler sampler
+	sampler board.Sampler
 	now     func() time.Time
-	pace    func(busy time.Duration) time.Duration
+	pace    func(busy time.Duration, failed error) time.Duration
 
-	board  board
-	shown  []*boardRow // in the order of the table
-	unread int         // keys of the last list that can't be read
-	failed error       // of the last list
-	unseen error       // of the last look at the chosen key
-	note   string      // what has happened to what the user did last
+	board  board.Board
+	shown  []*board.Row // in the order of the table
+	unread int          // keys of the last list that can't be read
+	failed error        // of the last list
+	unseen error        // of the last look at the chosen key
+	note   string       // what has happened to what the user did last
 
 	width, height int
 	chosen        string // key
 	first         int    // index of the row at the top
-	sortBy        column
+	sortBy        board.Column
 	reverse       bool
 	mode          topMode
 	typed         string // in the modes that type
@@ -116,15 +114,15 @@ const (
 func newTop(ctx context.Context, locks topLocks, prefix string) *top {
 	return &top{
 		request: func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, topLimit) },
-		locks:   locks, sampler: sampler{list: locks.List, prefix: prefix}, now: time.Now,
-		pace: func(busy time.Duration) time.Duration { return max(topPace, topPause*busy) },
+		locks:   locks, sampler: board.Sampler{List: locks.List, Prefix: prefix}, now: time.Now,
+		pace: board.Pace,
 	}
 }
 
 // The messages that come back from requests.
 type (
 	topSampled struct {
-		sample sample
+		sample board.Sample
 		unread int // keys that can't be read
 		err    error
 		busy   time.Duration
@@ -151,8 +149,8 @@ func (m *top) look() tea.Msg {
 	ctx, cancel := m.request()
 	defer cancel()
 	begin := m.now()
-	s, _, err := m.sampler.next(ctx)
-	return topSampled{s, len(m.sampler.foreign), err, m.now().Sub(begin)}
+	s, _, err := m.sampler.Next(ctx)
+	return topSampled{s, m.sampler.Unread(), err, m.now().Sub(begin)}
 }
 
 // inspect asks for the chosen key.
@@ -166,34 +164,16 @@ func (m *top) inspect() tea.Cmd {
 	}
 }
 
-// errAnother: a holder without a token, which is known by its description alone, is there no more.
-var errAnother = errors.New("another holds it by now")
-
 // force takes the key from the holder that was shown, and from no other.
 func (m *top) force() tea.Cmd {
 	target := m.target
 	return func() tea.Msg {
 		ctx, cancel := m.request()
 		defer cancel()
-		if target.Token == 0 { // ForceUnlock would take it from whoever holds it
-			info, err := m.locks.Inspect(ctx, target.Key)
-			if err == nil && info.Held && info.Holder != target.Holder {
-				err = errAnother
-			}
-			if err != nil || !info.Held {
-				return topForced{target.Key, false, err, nothingTaken}
-			}
-		}
-		unlocked, err := m.locks.ForceUnlock(ctx, target.Key, target.Token)
-		effect := "it may have been taken"
-		if errors.Is(err, asynclock.ErrHeld) || errors.Is(err, asynclock.ErrDenied) || errors.Is(err, asynclock.ErrUnreachable) {
-			effect = nothingTaken
-		}
+		unlocked, effect, err := board.Take(ctx, m.locks, target)
 		return topForced{target.Key, unlocked, err, effect}
 	}
 }
-
-const nothingTaken = "nothing was taken"
 
 // Update changes the model by a message.
 func (m *top) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
@@ -219,9 +199,9 @@ func (m *top) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 func (m *top) sampled(msg topSampled) tea.Cmd {
 	m.failed, m.unread = msg.err, msg.unread
-	m.board.update(m.now(), msg.sample, msg.err == nil)
+	m.board.Update(m.now(), msg.sample, msg.err == nil)
 	m.arrange()
-	again := tea.Tick(m.pace(msg.busy), func(time.Time) tea.Msg { return topLook{} })
+	again := tea.Tick(m.pace(msg.busy, msg.err), func(time.Time) tea.Msg { return topLook{} })
 	if m.mode == modeDetail {
 		return tea.Batch(again, m.inspect())
 	}
@@ -240,10 +220,10 @@ func (m *top) inspected(msg topInspected) {
 func (m *top) forced(msg topForced) {
 	switch {
 	case msg.err != nil:
-		m.note = oneLine(message(msg.err)) + "; " + msg.effect
+		m.note = plain.Line(message(msg.err)) + "; " + msg.effect
 	case msg.unlocked:
-		m.note = printable(msg.key) + " was taken from its holder"
+		m.note = plain.Text(msg.key) + " was taken from its holder"
 	default:
-		m.note = printable(msg.key) + ": nobody held it"
+		m.note = plain.Text(msg.key) + ": nobody held it"
 	}
 }

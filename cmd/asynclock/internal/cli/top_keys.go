@@ -4,6 +4,9 @@ package cli
 
 import (
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/asynclock/asynclock-go/internal/board"
+	"github.com/asynclock/asynclock-go/internal/plain"
 )
 
 // press does what a key of the keyboard is for.
@@ -49,7 +52,7 @@ func (m *top) pressInTable(name string) tea.Cmd {
 	case "end":
 		m.move(len(m.shown))
 	case "s":
-		m.sortBy = (m.sortBy + 1) % columns
+		m.sortBy = (m.sortBy + 1) % board.Columns
 		m.arrange()
 	case "r":
 		m.reverse = !m.reverse
@@ -72,7 +75,7 @@ func (m *top) pressInTable(name string) tea.Cmd {
 
 // askForce asks the user to type the key, if somebody has it.
 func (m *top) askForce() {
-	row := m.board.rows[m.chosen]
+	row := m.board.Rows[m.chosen]
 	if row == nil || !row.Held {
 		m.note = "nobody holds it"
 		return
@@ -116,10 +119,10 @@ func (m *top) entered() tea.Cmd {
 	switch {
 	case !forces:
 		return nil
-	case m.typed != m.target.Key && m.typed != printable(m.target.Key):
+	case !board.IsTyped(m.typed, m.target.Key):
 		m.note = "that is another key; nothing was taken"
 		return nil
 	}
-	m.note = "taking " + printable(m.target.Key)
+	m.note = "taking " + plain.Text(m.target.Key)
 	return m.force()
 }

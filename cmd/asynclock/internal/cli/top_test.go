@@ -17,6 +17,7 @@ import (
 	"github.com/charmbracelet/x/exp/teatest/v2"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/board"
 )
 
 // listed are locks as a test says.
@@ -138,7 +139,7 @@ func TestTopTable(t *testing.T) {
 		if lines := strings.Count(u.top.View().Content, "\n"); lines >= 8 {
 			t.Errorf("got %d lines, want as many as the screen has", lines+1)
 		}
-		time.Sleep(rateWindow)
+		time.Sleep(board.RateWindow)
 		u.locks.infos, u.locks.err = u.locks.infos[1:2], nil
 		u.look()
 		u.sees("1 keys held, 0 waiting", "\x1b[7ma", "enter show")
@@ -309,22 +310,11 @@ func TestTopForcesAHolderWithoutAToken(t *testing.T) {
 	})
 }
 
-// The next list comes a second after the last one, or later if that took long.
-func TestTopPace(t *testing.T) {
-	t.Parallel()
-	pace := newTop(t.Context(), &listed{}, "").pace
-	for busy, want := range map[time.Duration]time.Duration{0: time.Second, 80 * time.Millisecond: time.Second, 500 * time.Millisecond: 6 * time.Second} {
-		if got := pace(busy); got != want {
-			t.Errorf("after %v: got %v, want %v", busy, got, want)
-		}
-	}
-}
-
 // In a terminal: it draws, looks again by itself, and ends with the user.
 func TestTopInATerminal(t *testing.T) {
 	t.Parallel()
 	m := newTop(t.Context(), &listed{infos: []asynclock.Info{taken("order:42", "al", 1, 1)}}, "")
-	m.pace = func(time.Duration) time.Duration { return time.Millisecond }
+	m.pace = func(time.Duration, error) time.Duration { return time.Millisecond }
 	terminal := teatest.NewTestModel(t, m, teatest.WithInitialTermSize(80, 10))
 	teatest.WaitFor(t, terminal.Output(), func(screen []byte) bool { return bytes.Contains(screen, []byte("order:42")) },
 		teatest.WithDuration(time.Minute))

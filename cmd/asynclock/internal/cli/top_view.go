@@ -4,11 +4,13 @@ package cli
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/asynclock/asynclock-go/internal/board"
+	"github.com/asynclock/asynclock-go/internal/plain"
 )
 
 // topMargin is how many lines of the screen are not rows: the summary, the titles, and the last line.
@@ -34,22 +36,16 @@ func (m *top) View() tea.View {
 func (m *top) summary() string {
 	switch {
 	case m.mode == modeForce:
-		from := printable(m.target.Holder)
+		from := plain.Text(m.target.Holder)
 		if m.target.Token == 0 {
 			from = "whoever holds it then, now " + from // a long name is cut
 		}
 		return m.fit(fmt.Sprintf("Take %s from %s? Both it and the next holder may believe for a while that they hold it.",
-			printable(m.target.Key), from))
-	case m.board.last == nil && m.failed == nil:
+			plain.Text(m.target.Key), from))
+	case m.board.Last == nil && m.failed == nil:
 		return m.fit("asynclock top: listing the keys")
 	}
-	held, waiters := 0, 0
-	for _, r := range m.board.rows {
-		if r.Held {
-			held++
-		}
-		waiters += r.Waiters
-	}
+	held, waiters := m.board.Sums()
 	text := fmt.Sprintf("asynclock top: %d keys held, %d waiting", held, waiters)
 	if m.filter != "" {
 		text += fmt.Sprintf(", %d keys with %q", len(m.shown), m.filter)
@@ -64,13 +60,13 @@ func (m *top) summary() string {
 func (m *top) lastLine() string {
 	switch {
 	case m.mode == modeForce:
-		return "type the key, or esc: " + oneLine(m.typed)
+		return "type the key, or esc: " + plain.Line(m.typed)
 	case m.mode == modeFilter:
-		return "keys with: " + oneLine(m.typed)
+		return "keys with: " + plain.Line(m.typed)
 	case m.failed != nil:
-		return "the list is old: " + oneLine(message(m.failed))
+		return "the list is old: " + plain.Line(message(m.failed))
 	case m.mode == modeDetail && m.unseen != nil:
-		return "the key is as it was: " + oneLine(message(m.unseen))
+		return "the key is as it was: " + plain.Line(message(m.unseen))
 	case m.note != "":
 		return m.note
 	case m.mode == modeDetail:
@@ -80,16 +76,12 @@ func (m *top) lastLine() string {
 }
 
 func (m *top) drawTable(out *strings.Builder) {
-	titles := [columns]string{}
-	for c := range columns {
-		if titles[c] = columnTitles[c].title; c == m.sortBy {
-			titles[c] = "*" + titles[c]
-		}
-	}
+	titles := board.Titles
+	titles[m.sortBy] = "*" + titles[m.sortBy]
 	out.WriteString("\x1b[1m" + m.line(titles) + "\x1b[m\n")
 	for i := range m.page() {
 		if i += m.first; i < len(m.shown) {
-			line := m.line(m.cells(m.shown[i]))
+			line := m.line(m.board.Cells(m.shown[i], m.now()))
 			if m.shown[i].Key == m.chosen {
 				line = "\x1b[7m" + line + "\x1b[m"
 			}
@@ -100,24 +92,24 @@ func (m *top) drawTable(out *strings.Builder) {
 }
 
 // widths returns how wide the columns are. Key and holder share what the others leave.
-func (m *top) widths() (widths [columns]int) {
+func (m *top) widths() [board.Columns]int {
+	widths := [board.Columns]int{board.ByMode: 10, board.ByHeld: 10, board.ByTTL: 10, board.ByWaiting: 9, board.ByGrants: 10}
 	free := m.width
-	for c, column := range columnTitles {
-		widths[c] = column.width
-		free -= column.width
+	for _, width := range widths {
+		free -= width
 	}
-	widths[byKey] = max(8, free*3/5)
-	widths[byHolder] = max(8, free-widths[byKey])
+	widths[board.ByKey] = max(8, free*3/5)
+	widths[board.ByHolder] = max(8, free-widths[board.ByKey])
 	return widths
 }
 
 // line aligns the cells of a row.
-func (m *top) line(cells [columns]string) string {
+func (m *top) line(cells [board.Columns]string) string {
 	var line strings.Builder
 	for c, width := range m.widths() {
 		text := ansi.Truncate(cells[c], width-1, "…")
 		padding := strings.Repeat(" ", max(0, width-1-ansi.StringWidth(text)))
-		if columnTitles[c].right {
+		if board.Column(c).IsFigure() {
 			text, padding = padding, text
 		}
 		line.WriteString(text + padding + " ")
@@ -142,14 +134,3 @@ func (m *top) drawDetail(out *strings.Builder) {
 
 // fit cuts a line to the width of the screen.
 func (m *top) fit(line string) string { return ansi.Truncate(line, max(m.width, 1), "…") }
-
-// oneLine returns the first line of an error, without what a terminal might take for a command.
-func oneLine(text string) string {
-	text, _, _ = strings.Cut(text, "\n")
-	return strings.Map(func(r rune) rune {
-		if !strconv.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, text)
-}

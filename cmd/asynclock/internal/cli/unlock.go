@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/plain"
 )
 
 // unlockHelp is the text of asynclock unlock --help.
@@ -150,6 +151,6 @@ func (a *app) completeToken(cmd *cobra.Command, args []string, _ string) ([]cobr
 		if err != nil || !info.Held {
 			return nil, err
 		}
-		return []cobra.Completion{cobra.CompletionWithDesc(strconv.FormatInt(info.Token, 10), printable(info.Holder))}, nil
+		return []cobra.Completion{cobra.CompletionWithDesc(strconv.FormatInt(info.Token, 10), plain.Text(info.Holder))}, nil
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/plain"
 )
 
 const (
@@ -78,7 +79,7 @@ func (w *waitReport) look(ctx context.Context) (waitReason, string) {
 	case err != nil: // the wait itself will say it
 		return waitReason{}, ""
 	case info.Held:
-		return waitReason{heldByAnother, info.Token}, fmt.Sprintf("held by %s (token %d)", printable(info.Holder), info.Token)
+		return waitReason{heldByAnother, info.Token}, fmt.Sprintf("held by %s (token %d)", plain.Text(info.Holder), info.Token)
 	}
 	var grace *asynclock.GraceError
 	if info.Waiters > 0 && errors.As(w.told(ctx), &grace) {

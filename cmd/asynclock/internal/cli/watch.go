@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/board"
+	"github.com/asynclock/asynclock-go/internal/plain"
 )
 
 const watchHelp = `watch prints a line for each change of a key: when, what, the key, its holder
@@ -83,7 +85,7 @@ func (a *app) watchCommand() *cobra.Command {
 			}
 			prefix := strings.Join(args, "")
 			return a.follow(cmd.Context(), func(ctx context.Context, locks *connection) error {
-				return a.watch(ctx, &sampler{list: locks.List, prefix: prefix}, o)
+				return a.watch(ctx, &board.Sampler{List: locks.List, Prefix: prefix}, o)
 			})
 		},
 	}
@@ -93,12 +95,12 @@ func (a *app) watchCommand() *cobra.Command {
 }
 
 // watch prints the changes until ctx ends.
-func (a *app) watch(ctx context.Context, s *sampler, o watchOptions) error {
+func (a *app) watch(ctx context.Context, s *board.Sampler, o watchOptions) error {
 	silence := outage{say: a.complain}
 	for took := time.Duration(0); ; {
-		before, begin := s.last, time.Now()
+		before, begin := s.Last, time.Now()
 		end := silence.overdue(listPatience + 2*took) // many keys take long each time
-		now, keyErrors, err := s.next(ctx)
+		now, keyErrors, err := s.Next(ctx)
 		end()
 		took = time.Since(begin)
 		if ctx.Err() != nil {
@@ -112,7 +114,7 @@ func (a *app) watch(ctx context.Context, s *sampler, o watchOptions) error {
 			return err
 		}
 		if answered {
-			if err := a.printChanges(compare(before, now), o.asJSON); err != nil {
+			if err := a.printChanges(board.Compare(before, now), o.asJSON); err != nil {
 				return err
 			}
 		}
@@ -124,14 +126,14 @@ func (a *app) watch(ctx context.Context, s *sampler, o watchOptions) error {
 	}
 }
 
-func (a *app) printChanges(changes []change, asJSON bool) error {
+func (a *app) printChanges(changes []board.Change, asJSON bool) error {
 	at := time.Now()
 	for _, c := range changes {
 		var err error
 		if asJSON {
 			err = printJSON(a.stdout, changeJSON{
-				at.Format(time.RFC3339Nano), string(c.kind), newInfoJSON(c.after),
-				c.before.Holder, c.before.Token, c.before.Waiters, c.before.Used,
+				at.Format(time.RFC3339Nano), string(c.Kind), newInfoJSON(c.After),
+				c.Before.Holder, c.Before.Token, c.Before.Waiters, c.Before.Used,
 			})
 		} else {
 			err = printChange(a.stdout, at, &c)
@@ -144,23 +146,23 @@ func (a *app) printChanges(changes []change, asJSON bool) error {
 }
 
 // printChange prints one line, for people.
-func printChange(out io.Writer, at time.Time, c *change) error {
-	who := &c.after
-	if c.kind == keyFreed {
-		who = &c.before
+func printChange(out io.Writer, at time.Time, c *board.Change) error {
+	who := &c.After
+	if c.Kind == board.Freed {
+		who = &c.Before
 	}
-	line := fmt.Sprintf("%s  %-7s  %s", at.Format("15:04:05.000"), c.kind, printable(who.Key))
+	line := fmt.Sprintf("%s  %-7s  %s", at.Format("15:04:05.000"), c.Kind, plain.Text(who.Key))
 	if who.Held {
-		line += fmt.Sprintf("  %s  token %d", printable(who.Holder), who.Token)
+		line += fmt.Sprintf("  %s  token %d", plain.Text(who.Holder), who.Token)
 	}
-	if c.after.Mode == asynclock.Permits && c.after.Held {
-		line += fmt.Sprintf("  %d of %d permits", c.after.Used, c.after.Limit)
+	if c.After.Mode == asynclock.Permits && c.After.Held {
+		line += fmt.Sprintf("  %d of %d permits", c.After.Used, c.After.Limit)
 	}
 	switch {
-	case c.kind == keyWaiting:
-		line += fmt.Sprintf("  %d waiting, %d before", c.after.Waiters, c.before.Waiters)
-	case c.after.Waiters > 0:
-		line += fmt.Sprintf("  %d waiting", c.after.Waiters)
+	case c.Kind == board.Waiting:
+		line += fmt.Sprintf("  %d waiting, %d before", c.After.Waiters, c.Before.Waiters)
+	case c.After.Waiters > 0:
+		line += fmt.Sprintf("  %d waiting", c.After.Waiters)
 	}
 	_, err := fmt.Fprintln(out, line)
 	return err

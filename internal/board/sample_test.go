@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package board
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 )
 
 // sampleOf returns a sample of these keys.
-func sampleOf(infos ...asynclock.Info) sample {
-	s := sample{}
+func sampleOf(infos ...asynclock.Info) Sample {
+	s := Sample{}
 	for _, info := range infos {
 		s[info.Key] = info
 	}
@@ -24,60 +24,60 @@ func sampleOf(infos ...asynclock.Info) sample {
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
-	lock := func(holder string, token int64, waiters int) sample {
+	lock := func(holder string, token int64, waiters int) Sample {
 		return sampleOf(asynclock.Info{Key: "k", Held: true, Holder: holder, Token: token, Waiters: waiters})
 	}
-	share := func(mode asynclock.Mode, holder string, token int64, used int) sample {
+	share := func(mode asynclock.Mode, holder string, token int64, used int) Sample {
 		return sampleOf(asynclock.Info{Key: "k", Held: true, Holder: holder, Token: token, Mode: mode, Used: used, Limit: 3})
 	}
-	queue := func(waiters int) sample { return sampleOf(asynclock.Info{Key: "k", Waiters: waiters}) }
+	queue := func(waiters int) Sample { return sampleOf(asynclock.Info{Key: "k", Waiters: waiters}) }
 	readers, permits := asynclock.Shared, asynclock.Permits
 	fewer := share(permits, "2 holders", 1, 2)
-	limited := fewer.of("k")
+	limited := fewer.Of("k")
 	limited.Limit = 2
 	for name, tt := range map[string]struct {
-		before, after sample
-		want          changeKind // "": none
+		before, after Sample
+		want          Kind // "": none
 	}{
-		"nothing":                      {sample{}, sample{}, ""},
+		"nothing":                      {Sample{}, Sample{}, ""},
 		"as before":                    {lock("a", 1, 1), lock("a", 1, 1), ""},
-		"the first sample":             {nil, lock("a", 1, 1), keyFound},
-		"the first sample, waiting":    {nil, queue(1), keyFound},
-		"taken":                        {sample{}, lock("a", 1, 0), keyTaken},
-		"taken by one of the waiters":  {queue(2), lock("a", 1, 1), keyTaken},
-		"freed":                        {lock("a", 1, 0), sample{}, keyFreed},
-		"freed, and waited for":        {lock("a", 1, 0), queue(2), keyFreed},
-		"passed on":                    {lock("a", 1, 1), lock("b", 2, 0), keyPassed},
-		"passed on in one client":      {lock("a", 1, 0), lock("a", 2, 0), keyPassed},
-		"passed on without tokens":     {lock("a", 0, 0), lock("b", 0, 0), keyPassed},
-		"from readers to a writer":     {share(readers, "a", 1, 0), lock("a", 1, 0), keyPassed},
-		"from a writer to readers":     {lock("a", 1, 0), share(readers, "a", 1, 0), keyPassed},
-		"another reader":               {share(readers, "a", 1, 0), share(readers, "2 holders", 2, 0), keyShares},
-		"a reader less":                {share(readers, "3 holders", 3, 0), share(readers, "2 holders", 3, 0), keyShares},
+		"the first sample":             {nil, lock("a", 1, 1), Found},
+		"the first sample, waiting":    {nil, queue(1), Found},
+		"taken":                        {Sample{}, lock("a", 1, 0), Taken},
+		"taken by one of the waiters":  {queue(2), lock("a", 1, 1), Taken},
+		"freed":                        {lock("a", 1, 0), Sample{}, Freed},
+		"freed, and waited for":        {lock("a", 1, 0), queue(2), Freed},
+		"passed on":                    {lock("a", 1, 1), lock("b", 2, 0), Passed},
+		"passed on in one client":      {lock("a", 1, 0), lock("a", 2, 0), Passed},
+		"passed on without tokens":     {lock("a", 0, 0), lock("b", 0, 0), Passed},
+		"from readers to a writer":     {share(readers, "a", 1, 0), lock("a", 1, 0), Passed},
+		"from a writer to readers":     {lock("a", 1, 0), share(readers, "a", 1, 0), Passed},
+		"another reader":               {share(readers, "a", 1, 0), share(readers, "2 holders", 2, 0), Shares},
+		"a reader less":                {share(readers, "3 holders", 3, 0), share(readers, "2 holders", 3, 0), Shares},
 		"the same readers":             {share(readers, "2 holders", 2, 0), share(readers, "2 holders", 2, 0), ""},
-		"another permit":               {share(permits, "a", 1, 1), share(permits, "a", 1, 2), keyShares},
-		"another number of permits":    {fewer, sampleOf(limited), keyShares},
-		"the first waiter":             {lock("a", 1, 0), lock("a", 1, 1), keyWaiting},
-		"a waiter less":                {lock("a", 1, 2), lock("a", 1, 1), keyWaiting},
-		"a waiter that nobody serves":  {sample{}, queue(1), keyWaiting},
-		"the end of the last waiter":   {queue(1), sample{}, keyWaiting},
-		"a holder, and another waiter": {lock("a", 1, 0), lock("b", 2, 1), keyPassed},
+		"another permit":               {share(permits, "a", 1, 1), share(permits, "a", 1, 2), Shares},
+		"another number of permits":    {fewer, sampleOf(limited), Shares},
+		"the first waiter":             {lock("a", 1, 0), lock("a", 1, 1), Waiting},
+		"a waiter less":                {lock("a", 1, 2), lock("a", 1, 1), Waiting},
+		"a waiter that nobody serves":  {Sample{}, queue(1), Waiting},
+		"the end of the last waiter":   {queue(1), Sample{}, Waiting},
+		"a holder, and another waiter": {lock("a", 1, 0), lock("b", 2, 1), Passed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			changes := compare(tt.before, tt.after)
+			changes := Compare(tt.before, tt.after)
 			if tt.want == "" {
 				if len(changes) > 0 {
 					t.Errorf("got %+v, want none", changes)
 				}
 				return
 			}
-			if len(changes) != 1 || changes[0].kind != tt.want {
+			if len(changes) != 1 || changes[0].Kind != tt.want {
 				t.Fatalf("got %+v, want %q", changes, tt.want)
 			}
 			c := changes[0]
-			if fmt.Sprint(c.before) != fmt.Sprint(tt.before.of("k")) || fmt.Sprint(c.after) != fmt.Sprint(tt.after.of("k")) ||
-				c.before.Key != "k" || c.after.Key != "k" {
+			if fmt.Sprint(c.Before) != fmt.Sprint(tt.before.Of("k")) || fmt.Sprint(c.After) != fmt.Sprint(tt.after.Of("k")) ||
+				c.Before.Key != "k" || c.After.Key != "k" {
 				t.Errorf("got %+v, want what the samples have", c)
 			}
 		})
@@ -88,10 +88,10 @@ func TestCompare(t *testing.T) {
 func TestCompareSorts(t *testing.T) {
 	t.Parallel()
 	held := func(key string) asynclock.Info { return asynclock.Info{Key: key, Held: true} }
-	changes := compare(sampleOf(held("b"), held("c"), held("same")), sampleOf(held("d"), held("a"), held("same")))
+	changes := Compare(sampleOf(held("b"), held("c"), held("same")), sampleOf(held("d"), held("a"), held("same")))
 	var got []string
 	for _, c := range changes {
-		got = append(got, c.after.Key+" "+string(c.kind))
+		got = append(got, c.After.Key+" "+string(c.Kind))
 	}
 	if want := []string{"a taken", "b freed", "c freed", "d taken"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -117,7 +117,7 @@ func TestSampler(t *testing.T) {
 		{{"a", 0, foreign}},
 	}
 	turn := 0
-	s := sampler{prefix: "some", list: func(_ context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
+	s := Sampler{Prefix: "some", List: func(_ context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
 		if prefix != "some" {
 			t.Errorf("got prefix %q, want the sampler's", prefix)
 		}
@@ -131,8 +131,8 @@ func TestSampler(t *testing.T) {
 	}}
 	for i, want := range []string{"a1 b1 []", "a1 b2 [foreign foreign]", "a1 []", "a1 b3 [] gone", "a1 []", "a3 []", "a3 [foreign]"} {
 		turn = i
-		before := s.last
-		now, keyErrors, err := s.next(t.Context())
+		before := s.Last
+		now, keyErrors, err := s.Next(t.Context())
 		got := ""
 		for _, key := range []string{"a", "b", "never", ""} {
 			if info, ok := now[key]; ok {
@@ -141,8 +141,8 @@ func TestSampler(t *testing.T) {
 		}
 		if got += fmt.Sprint(keyErrors); err != nil {
 			got += " " + err.Error()
-			if fmt.Sprint(s.last) != fmt.Sprint(before) {
-				t.Errorf("list %d: got %v to compare with, want %v as before", i, s.last, before)
+			if fmt.Sprint(s.Last) != fmt.Sprint(before) {
+				t.Errorf("list %d: got %v to compare with, want %v as before", i, s.Last, before)
 			}
 		}
 		if got != want {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package board
+
+import (
+	"slices"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+const (
+	// RateWindow is the time over which grants are counted.
+	RateWindow = 10 * time.Second
+	// exact: if the last sample is older, a holder that is new may have been there for noticeably long.
+	exact = 5 * time.Second
+)
+
+// Pace returns how long to pause after a list that took so long: twelve times as long, and at least a second. After one that
+// has failed it is twice as long, because the next one may succeed.
+func Pace(took time.Duration, failed error) time.Duration {
+	if failed != nil {
+		return max(time.Second, 2*took)
+	}
+	return max(time.Second, 12*took)
+}
+
+// A Board has the keys of one sample after another, and what can be seen of them over time.
+type Board struct {
+	Last  Sample          // nil before the first
+	Rows  map[string]*Row // by key
+	began time.Time
+	seen  time.Time // the time of the last whole sample
+	whole bool      // a sample had all keys
+}
+
+// A Row is a key. One that was granted lately stays for RateWindow when it is free.
+type Row struct {
+	asynclock.Info
+
+	since  time.Time   // the holder has had it since then, as far as it was seen; zero: nobody has it
+	early  bool        // it may have had it for long before
+	grants []time.Time // those seen in the last RateWindow
+}
+
+// Update takes a sample, which is whole if all was listed. A key that is seen
+// first before a whole one may have been there before.
+func (b *Board) Update(now time.Time, s Sample, whole bool) {
+	if b.Last == nil {
+		b.began, b.Rows = now, make(map[string]*Row, len(s))
+	}
+	gap := now.Sub(b.seen)
+	if gap > RateWindow {
+		b.began = now
+	}
+	for _, c := range Compare(b.Last, s) {
+		row := b.Rows[c.After.Key]
+		if row == nil {
+			row = new(Row)
+			b.Rows[c.After.Key] = row
+			if !b.whole {
+				c.Kind = Found
+			}
+		}
+		switch c.Kind {
+		case Found:
+			row.since, row.early = now, true
+		case Taken, Passed:
+			if row.since, row.early = now, gap > exact; gap <= RateWindow {
+				row.grants = append(row.grants, now)
+			}
+		default:
+		}
+	}
+	for key, row := range b.Rows {
+		row.grants = slices.DeleteFunc(row.grants, func(at time.Time) bool { return now.Sub(at) >= RateWindow })
+		if _, isThere := s[key]; !isThere && len(row.grants) == 0 {
+			delete(b.Rows, key)
+			continue
+		}
+		if row.Info = s.Of(key); !row.Held {
+			row.since = time.Time{}
+		}
+	}
+	if b.Last = s; whole {
+		b.seen, b.whole = now, true
+	}
+}
+
+// Age returns how old the last whole sample is; 0 if there is none.
+func (b *Board) Age(now time.Time) time.Duration {
+	if !b.whole {
+		return 0
+	}
+	return now.Sub(b.seen)
+}
+
+// HeldFor returns for how long the holder has the key, as far as it was seen.
+func (r *Row) HeldFor(now time.Time) time.Duration {
+	if r.since.IsZero() {
+		return 0
+	}
+	return now.Sub(r.since)
+}
+
+// Rate returns how many grants of a key are seen in a second.
+func (b *Board) Rate(r *Row, now time.Time) float64 {
+	seen := min(now.Sub(b.began), RateWindow)
+	if seen <= 0 {
+		return 0
+	}
+	return float64(len(r.grants)) / seen.Seconds()
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package board
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A Sample has the keys that one listing has found held or waited for.
+type Sample map[string]asynclock.Info
+
+// A Sampler lists keys again and again.
+type Sampler struct {
+	List   func(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error]
+	Prefix string
+
+	Last    Sample          // the last whole one; nil before the first
+	foreign map[string]bool // keys that could not be read, and why was said
+}
+
+// Unread returns how many keys of the last sample could not be read.
+func (s *Sampler) Unread() int { return len(s.foreign) }
+
+// Next takes a sample, and returns it with the errors of single keys that are new. Such a key stays as it was before. With
+// err, which is of the listing as a whole, what was not listed stays as it was, and the next sample does not count on it.
+func (s *Sampler) Next(ctx context.Context) (now Sample, keyErrors []error, err error) {
+	now, foreign := Sample{}, map[string]bool{}
+	for info, failed := range s.List(ctx, s.Prefix) {
+		switch {
+		case failed == nil:
+			now[info.Key] = info
+		case info.Key == "":
+			err = cmp.Or(err, failed)
+		default:
+			if foreign[info.Key] = true; !s.foreign[info.Key] {
+				keyErrors = append(keyErrors, failed)
+			}
+			if before, known := s.Last[info.Key]; known {
+				now[info.Key] = before
+			}
+		}
+	}
+	if err == nil {
+		s.Last, s.foreign = now, foreign
+		return now, keyErrors, nil
+	}
+	maps.Copy(foreign, s.foreign)
+	s.foreign = foreign // they were said
+	for key, before := range s.Last {
+		if _, listed := now[key]; !listed {
+			now[key] = before
+		}
+	}
+	return now, keyErrors, err
+}
+
+// Of returns what is known of a key.
+func (s Sample) Of(key string) asynclock.Info {
+	info := s[key]
+	info.Key = cmp.Or(info.Key, key)
+	return info
+}
