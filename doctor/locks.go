@@ -28,7 +28,7 @@ func (x *examination) locks(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, locksTime)
 	defer cancel()
 	u := usage{counted: !x.st.Features().Sessions}
-	err := u.read(limited, x.session)
+	err := u.read(limited, x.session, x.settings.prefix)
 	switch {
 	case err == nil:
 	case limited.Err() != nil:
@@ -55,9 +55,9 @@ type usage struct {
 }
 
 // read lists the keys. Its error is one that ended the listing.
-func (u *usage) read(ctx context.Context, session store.Session) error {
+func (u *usage) read(ctx context.Context, session store.Session, prefix string) error {
 	seen := 0
-	for info, err := range session.List(ctx, "") {
+	for info, err := range session.List(ctx, prefix) {
 		switch {
 		case err != nil && info.Key == "":
 			return err

@@ -13,7 +13,16 @@ import (
 type Option func(*settings) error
 
 type settings struct {
-	ttl time.Duration // of the clients
+	ttl    time.Duration // of the clients
+	prefix string        // of the keys that are looked at
+}
+
+// WithPrefix lets [Check] look only at keys that begin so, and name no others. Default: all keys of the store.
+func WithPrefix(prefix string) Option {
+	return func(s *settings) error {
+		s.prefix = prefix
+		return nil
+	}
 }
 
 // WithTTL says which TTL the clients use, because some verdicts depend on it. Scratch keys have it, too, but at most the
