@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclockui
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/board"
+)
+
+const (
+	askTime  = 10 * time.Second // for an answer of the store
+	mostRows = 500              // that one page shows
+)
+
+// A live is the board that all who look share. One of them takes the next sample, when it is time for one.
+type live struct {
+	sampling chan struct{} // has room for one, who has the sampler
+	sampler  board.Sampler
+
+	mu     sync.Mutex
+	board  board.Board
+	next   time.Time // when it is time for another sample
+	failed error     // of the last one
+	unread int       // keys of the last one that can't be read
+	sorted map[choice][]*board.Row
+}
+
+func newLive(locks *asynclock.Client, prefix string) *live {
+	return &live{sampling: make(chan struct{}, 1), sampler: board.Sampler{List: locks.List, Prefix: prefix}}
+}
+
+// look calls read with the board. If it is time for a sample, it takes one before, or lets another one take it. Then the board
+// is as it was. The error is that of ctx.
+func (l *live) look(ctx context.Context, read func(now time.Time)) error {
+	due, empty := l.isDue()
+	if due && l.begin(ctx, empty) {
+		if due, _ := l.isDue(); due { // another one may have had its turn meanwhile
+			l.sample(ctx)
+		}
+		<-l.sampling
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	read(time.Now())
+	return nil
+}
+
+func (l *live) isDue() (due, empty bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !time.Now().Before(l.next), l.board.Last == nil
+}
+
+// begin reports whether the caller has the sampler. It waits for it only where there is nothing yet to be shown.
+func (l *live) begin(ctx context.Context, wait bool) bool {
+	select {
+	case l.sampling <- struct{}{}:
+		return true
+	default:
+		if !wait {
+			return false
+		}
+	}
+	select {
+	case l.sampling <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// sample takes a sample. It does so to the end, because others wait for it.
+func (l *live) sample(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
+	defer cancel()
+	begin := time.Now()
+	s, _, err := l.sampler.Next(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	l.board.Update(now, s, err == nil)
+	l.sorted = make(map[choice][]*board.Row)
+	l.failed, l.unread, l.next = err, l.sampler.Unread(), now.Add(board.Pace(now.Sub(begin), err))
+}
+
+// rows returns the rows in an order, which is made once for each sample.
+func (l *live) rows(c choice, now time.Time) []*board.Row {
+	rows, known := l.sorted[c]
+	if !known {
+		rows = l.board.Sorted(c.Filter, c.By, c.Reverse, now)
+		if len(l.sorted) < mostStreams {
+			l.sorted[c] = rows
+		}
+	}
+	return rows
+}
