@@ -103,7 +103,7 @@ how: 'asynclock completion bash --help', or zsh, fish or powershell.
 	root.AddCommand(
 		a.demoCommand(), a.workerCommand(),
 		a.runCommand(), a.holdCommand(), a.electCommand(), a.guardCommand(),
-		a.lsCommand(), a.topCommand(), a.inspectCommand(), a.waitCommand(), a.watchCommand(), a.noteCommand(), a.runsCommand(),
+		a.lsCommand(), a.topCommand(), a.uiCommand(), a.inspectCommand(), a.waitCommand(), a.watchCommand(), a.noteCommand(), a.runsCommand(),
 		a.unlockCommand(), a.permitsCommand(),
 		a.doctorCommand(), a.whyCommand(), a.benchCommand(), a.migrateCommand(),
 		a.versionCommand(), a.packagingCommand(),

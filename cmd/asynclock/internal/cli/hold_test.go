@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -20,21 +21,24 @@ type talk struct {
 	stdin          io.Closer
 	stdout, stderr buffer
 	done           chan result
+	end            context.CancelFunc
 }
 
 // talk begins a command. It ends with the test, or before.
 func (p place) talk(t *testing.T, args ...string) *talk {
 	t.Helper()
 	stdin, open := io.Pipe()
-	c := &talk{stdin: open, done: make(chan result, 1)}
+	ctx, end := context.WithCancel(t.Context())
+	c := &talk{stdin: open, done: make(chan result, 1), end: end}
 	ended := make(chan struct{})
 	t.Cleanup(func() {
 		open.Close()
+		end()
 		<-ended
 	})
 	go func() { // ends with the command, which ends with t.Context() at the latest
 		defer close(ended)
-		code := cli.Run(t.Context(), append([]string{"--redis", p.url}, args...), stdin, &c.stdout, &c.stderr)
+		code := cli.Run(ctx, append([]string{"--redis", p.url}, args...), stdin, &c.stdout, &c.stderr)
 		c.done <- result{code, c.stdout.String(), c.stderr.String()}
 	}()
 	return c

@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -152,6 +153,12 @@ func testFollowing(t *testing.T, at place, heldBy string) {
 	holds.says(t, " "+three+"\n")
 	finished(t, taken).want(t, 0)
 	watches.says(t, fmt.Sprintf(`"change":"taken","key":%q`, three))
+	b, printed := at.talk(t, "ui", key("orders/")).browse(t)
+	for _, address := range []string{printed, b.page.String() + "key?key=" + url.QueryEscape(three)} {
+		if _, page := b.ask(address, "", nil); !strings.Contains(page, three) || strings.Contains(page, "may be old") {
+			t.Errorf("got page %s, want one of %s, without an error", page, three)
+		}
+	}
 	freed := at.background(t.Context(), "wait", three)
 	holds.stdin.Close()
 	finished(t, holds.done).want(t, 0)
