@@ -26,6 +26,7 @@
 //     processes.
 //   - [github.com/asynclock/asynclock-go/elect]: a leader among many processes.
 //   - [github.com/asynclock/asynclock-go/doctor]: whether a store is fit for locks, and why a key is waited for.
+//   - [github.com/asynclock/asynclock-go/asynclockui]: a page that shows the locks live, for the admin pages of a service.
 //   - [github.com/asynclock/asynclock-go/asynclockotel]: metrics and traces by OpenTelemetry. docs/observability.md
 //   - contrib: adapters for gocron, robfig/cron, certmagic, goose, golang-migrate, River and asynq, each a
 //     module of its own. docs/adapters.md says what each does.
