@@ -32,6 +32,7 @@ type Board struct {
 	began time.Time
 	seen  time.Time // the time of the last whole sample
 	whole bool      // a sample had all keys
+	rates bool      // the last two were so close that grants could be counted
 }
 
 // A Row is a key. One that was granted lately stays for RateWindow when it is free.
@@ -50,7 +51,7 @@ func (b *Board) Update(now time.Time, s Sample, whole bool) {
 		b.began, b.Rows = now, make(map[string]*Row, len(s))
 	}
 	gap := now.Sub(b.seen)
-	if gap > RateWindow {
+	if b.rates = gap <= RateWindow; !b.rates {
 		b.began = now
 	}
 	for _, c := range Compare(b.Last, s) {
@@ -66,7 +67,7 @@ func (b *Board) Update(now time.Time, s Sample, whole bool) {
 		case Found:
 			row.since, row.early = now, true
 		case Taken, Passed:
-			if row.since, row.early = now, gap > exact; gap <= RateWindow {
+			if row.since, row.early = now, gap > exact; b.rates {
 				row.grants = append(row.grants, now)
 			}
 		default:

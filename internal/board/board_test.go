@@ -61,7 +61,7 @@ func TestGaps(t *testing.T) {
 		t.Errorf("got age %v, want that of the last whole list", age)
 	}
 	look(time.Second, held("same", 1), held("other", 4), held("new", 1))
-	wants("after an outage", map[string]string{"same": "3m12s 0.0", "other": "0s+ 0.0", "new": "0s+ 0.0"})
+	wants("after an outage", map[string]string{"same": "3m12s -", "other": "0s+ -", "new": "0s+ -"})
 	look(time.Second, held("other", 5))
 	wants("a second later", map[string]string{"other": "0s 1.0"})
 }

@@ -39,7 +39,10 @@ func (c Column) IsFigure() bool { return c >= ByHeld }
 func (b *Board) Cells(r *Row, now time.Time) (cells [Columns]string) {
 	cells = [Columns]string{
 		ByKey: plain.Text(r.Key), ByMode: "-", ByHolder: "-", ByHeld: "-", ByTTL: "-",
-		ByWaiting: strconv.Itoa(r.Waiters), ByGrants: strconv.FormatFloat(b.Rate(r, now), 'f', 1, 64),
+		ByWaiting: strconv.Itoa(r.Waiters), ByGrants: "-",
+	}
+	if b.rates {
+		cells[ByGrants] = strconv.FormatFloat(b.Rate(r, now), 'f', 1, 64)
 	}
 	if !r.Held {
 		return cells
@@ -56,8 +59,9 @@ func (b *Board) Cells(r *Row, now time.Time) (cells [Columns]string) {
 // other way round. Rows that are equal there are sorted by key.
 func (b *Board) Sorted(text string, by Column, reverse bool, now time.Time) []*Row {
 	rows := make([]*Row, 0, len(b.Rows))
+	quoted := strings.ContainsAny(text, `\"`) // as keys are shown that can't be printed
 	for _, r := range b.Rows {
-		if strings.Contains(r.Key, text) || strings.Contains(plain.Text(r.Key), text) {
+		if strings.Contains(r.Key, text) || quoted && strings.Contains(plain.Text(r.Key), text) {
 			rows = append(rows, r)
 		}
 	}

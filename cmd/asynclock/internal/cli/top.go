@@ -24,8 +24,9 @@ second.
 
 It lists the keys once a second at most, and pauses for twelve times as long as
 that takes. So it sees no holder that comes and goes meanwhile. HELD FOR counts
-from when top saw the holder first. A + behind it says that the holder was there
-before.
+from when top saw the holder first. A + behind it says that the holder may have
+been there for longer. GRANTS/S is not known while lists are more than ten seconds
+apart.
 
 Keys of the terminal:
   up, down, PgUp, PgDn, Home, End    choose a key
