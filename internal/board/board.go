@@ -74,7 +74,7 @@ func (b *Board) Update(now time.Time, s Sample, whole bool) {
 		}
 	}
 	for key, row := range b.Rows {
-		row.grants = slices.DeleteFunc(row.grants, func(at time.Time) bool { return now.Sub(at) >= RateWindow })
+		row.grants = slices.DeleteFunc(row.grants, func(at time.Time) bool { return at.Before(b.began) || now.Sub(at) >= RateWindow })
 		if _, isThere := s[key]; !isThere && len(row.grants) == 0 {
 			delete(b.Rows, key)
 			continue

@@ -64,4 +64,9 @@ func TestGaps(t *testing.T) {
 	wants("after an outage", map[string]string{"same": "3m12s -", "other": "0s+ -", "new": "0s+ -"})
 	look(time.Second, held("other", 5))
 	wants("a second later", map[string]string{"other": "0s 1.0"})
+	look(time.Second, held("other", 6))
+	b.Update(now.Add(9*time.Second), sampleOf(held("other", 7)), false) // is counted, and not whole
+	look(11*time.Second, held("other", 7))
+	look(time.Second, held("other", 8))
+	wants("after a list that broke off", map[string]string{"other": "0s 1.0"})
 }

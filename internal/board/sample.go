@@ -20,6 +20,7 @@ type Sampler struct {
 	Prefix string
 
 	Last    Sample          // the last whole one; nil before the first
+	shown   Sample          // the last one, whole or not
 	foreign map[string]bool // keys that could not be read, and why was said
 }
 
@@ -40,22 +41,23 @@ func (s *Sampler) Next(ctx context.Context) (now Sample, keyErrors []error, err 
 			if foreign[info.Key] = true; !s.foreign[info.Key] {
 				keyErrors = append(keyErrors, failed)
 			}
-			if before, known := s.Last[info.Key]; known {
+			if before, known := s.shown[info.Key]; known {
 				now[info.Key] = before
 			}
 		}
 	}
 	if err == nil {
-		s.Last, s.foreign = now, foreign
+		s.Last, s.shown, s.foreign = now, now, foreign
 		return now, keyErrors, nil
 	}
 	maps.Copy(foreign, s.foreign)
 	s.foreign = foreign // they were said
-	for key, before := range s.Last {
+	for key, before := range s.shown {
 		if _, listed := now[key]; !listed {
 			now[key] = before
 		}
 	}
+	s.shown = now
 	return now, keyErrors, err
 }
 

@@ -112,6 +112,9 @@ func TestSampler(t *testing.T) {
 		{{"a", 0, foreign}, {"b", 2, nil}, {"never", 0, foreign}},
 		{{"a", 0, foreign}},
 		{{"b", 3, nil}, {"", 0, gone}},
+		{{"", 0, gone}},
+		{{"a", 2, nil}, {"", 0, gone}},
+		{{"a", 0, foreign}, {"", 0, gone}},
 		{{"a", 0, foreign}},
 		{{"a", 3, nil}},
 		{{"a", 0, foreign}},
@@ -129,7 +132,7 @@ func TestSampler(t *testing.T) {
 			}
 		}
 	}}
-	for i, want := range []string{"a1 b1 []", "a1 b2 [foreign foreign]", "a1 []", "a1 b3 [] gone", "a1 []", "a3 []", "a3 [foreign]"} {
+	for i, want := range []string{"a1 b1 []", "a1 b2 [foreign foreign]", "a1 []", "a1 b3 [] gone", "a1 b3 [] gone", "a2 b3 [] gone", "a2 b3 [] gone", "a2 []", "a3 []", "a3 [foreign]"} {
 		turn = i
 		before := s.Last
 		now, keyErrors, err := s.Next(t.Context())

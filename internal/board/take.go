@@ -24,6 +24,11 @@ const (
 
 var errAnother = errors.New("another holds it by now")
 
+// refusals are the errors of requests that have changed nothing.
+var refusals = []error{
+	asynclock.ErrHeld, asynclock.ErrDenied, asynclock.ErrUnreachable, asynclock.ErrInvalidKey, asynclock.ErrInvalidOption, asynclock.ErrUnsupported,
+}
+
 // IsTyped reports whether a user has typed the key, as it is or as it is shown.
 func IsTyped(text, key string) bool { return text == key || text == plain.Text(key) }
 
@@ -40,8 +45,10 @@ func Take(ctx context.Context, locks Locker, shown asynclock.Info) (taken bool, 
 		}
 	}
 	taken, err = locks.ForceUnlock(ctx, shown.Key, shown.Token)
-	if errors.Is(err, asynclock.ErrHeld) || errors.Is(err, asynclock.ErrDenied) || errors.Is(err, asynclock.ErrUnreachable) {
-		return taken, nothingTaken, err
+	for _, refused := range refusals {
+		if errors.Is(err, refused) {
+			return taken, nothingTaken, err
+		}
 	}
 	return taken, mayBeTaken, err
 }

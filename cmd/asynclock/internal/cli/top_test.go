@@ -268,6 +268,7 @@ func TestTopForces(t *testing.T) {
 		u.sees("ab was taken from its holder")
 		for err, want := range map[error]string{
 			&asynclock.HeldError{Key: "ab", Holder: "another"}: `"ab" is held by another (0.0s of its TTL left); nothing was taken`,
+			asynclock.ErrInvalidOption:                         "invalid option; nothing was taken",
 			asynclock.ErrOutcomeUnknown:                        "outcome unknown; it may have been taken",
 			context.DeadlineExceeded:                           "deadline exceeded; it may have been taken",
 		} {
@@ -280,7 +281,7 @@ func TestTopForces(t *testing.T) {
 		u.locks.err = nil
 		u.press("down", "u")
 		u.sees("nobody holds it")
-		forced("ab 17, ab 18, ab 18, ab 18")
+		forced("ab 17, ab 18, ab 18, ab 18, ab 18")
 	})
 }
 
