@@ -30,6 +30,10 @@ func (p *page) sendEvents(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, http.StatusNotFound, "There are no such events.")
 		return
 	}
+	if r.Method == http.MethodHead {
+		w.Header().Set("Content-Type", "text/event-stream")
+		return
+	}
 	select {
 	case p.streams <- struct{}{}:
 		defer func() { <-p.streams }()
@@ -37,6 +41,11 @@ func (p *page) sendEvents(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "10")
 		p.fail(w, http.StatusServiceUnavailable, "Too many look at this page.")
 		return
+	}
+	if name == "key" || name == "jobs" {
+		var leave func()
+		view, leave = p.shared.join(name+" "+r.FormValue("key"), view)
+		defer leave()
 	}
 	stream := http.NewResponseController(w)
 	prolong(w, streamTime+2*askTime)
@@ -55,7 +64,7 @@ func (p *page) sendEvents(w http.ResponseWriter, r *http.Request) {
 }
 
 // sendBodies sends the body when it has changed, and otherwise that it is the same.
-func (p *page) sendBodies(ctx context.Context, w http.ResponseWriter, stream *http.ResponseController, name string, view func(context.Context) (any, error)) error {
+func (p *page) sendBodies(ctx context.Context, w http.ResponseWriter, stream *http.ResponseController, name string, view look) error {
 	ticks, end := time.NewTicker(eventPause), time.Now().Add(streamTime)
 	defer ticks.Stop()
 	for last := []byte(nil); time.Now().Before(end); {
@@ -86,7 +95,7 @@ func (p *page) sendBodies(ctx context.Context, w http.ResponseWriter, stream *ht
 }
 
 // liveView returns the template of the page that the events are for, and what it shows.
-func (p *page) liveView(r *http.Request) (name string, view func(context.Context) (any, error)) {
+func (p *page) liveView(r *http.Request) (name string, view look) {
 	q := r.URL.Query()
 	switch name = q.Get("page"); name {
 	case "locks":

@@ -53,6 +53,54 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+// TestManyWatchOneKey: the store is asked once a second, however many do, and each stream begins with what is so by then.
+func TestManyWatchOneKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		ctx, leave := context.WithCancel(t.Context())
+		for range 9 {
+			go w.answer(http.StatusOK, httptest.NewRequestWithContext(ctx, http.MethodGet, "/events?page=key&key=k", nil))
+			time.Sleep(time.Millisecond)
+		}
+		asked := w.store.inspects.Load()
+		time.Sleep(9500 * time.Millisecond)
+		if n := w.store.inspects.Load() - asked; n != 9 {
+			t.Errorf("got %d requests in 9.5 s, want 9", n)
+		}
+		w.lock(w.theirs, "k")
+		go func() {
+			time.Sleep(1500 * time.Millisecond)
+			leave()
+		}()
+		w.has(w.answer(http.StatusOK, httptest.NewRequestWithContext(ctx, http.MethodGet, "/events?page=key&key=k", nil)), "theirs", "!nobody")
+	})
+}
+
+// TestEventsOfASlowStore: a list that takes its time is shown each second.
+func TestEventsOfASlowStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.store.beforeLists(func(context.Context) { time.Sleep(10 * time.Millisecond) })
+		if w.get(http.StatusOK, "events?page=locks"); w.store.lists.Load() != 20 {
+			t.Errorf("got %d lists in 20 s, want 20", w.store.lists.Load())
+		}
+	})
+}
+
+// TestEventsWithoutBody: who asks for the head alone has it at once.
+func TestEventsWithoutBody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, begin := newWorld(t), time.Now()
+		w.answer(http.StatusOK, httptest.NewRequestWithContext(t.Context(), http.MethodHead, "/events?page=stats", nil))
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("got it after %v, want it at once", took)
+		}
+	})
+}
+
 // TestEventsEndWithTheRequest: nothing goes on when the browser has left.
 func TestEventsEndWithTheRequest(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -43,6 +44,7 @@ func Handler(locks *asynclock.Client, may func(*http.Request) bool, options ...O
 	return &page{
 		settings: s, locks: locks, may: may,
 		checking: make(chan struct{}, 1), streams: make(chan struct{}, mostStreams), live: newLive(locks, s.prefix),
+		shared: shared{answers: make(map[string]*answer)},
 	}, nil
 }
 
@@ -53,6 +55,7 @@ type page struct {
 	locks    *asynclock.Client
 	may      func(*http.Request) bool
 	live     *live
+	shared   shared
 	checking chan struct{} // has room for one check
 	streams  chan struct{} // and for so many streams of events
 }
@@ -77,7 +80,10 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(name, value)
 	}
 	prolong(w, 3*askTime)
-	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+	r = r.WithContext(r.Context()) // a copy: the request is the caller's
+	if r.Body != nil {
+		r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+	}
 	if !p.may(r) {
 		http.Error(w, "You may not see this page.", http.StatusForbidden)
 		return
@@ -97,7 +103,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, at, http.StatusFound)
 		return
 	}
-	if serve == nil || strings.Contains(strings.ToLower(r.URL.EscapedPath()), "%2f") { // a name with a slash is no name here
+	if serve == nil || strings.Contains(strings.ToLower(afterSlash(r.URL.EscapedPath())), "%2f") { // a name with a slash is no name here
 		p.fail(w, http.StatusNotFound, "There is no such page.")
 		return
 	}
@@ -141,18 +147,21 @@ func (p *page) find(name string, reads bool) http.HandlerFunc {
 // withSlash returns the address of the page if the request has the path at which it is mounted, without the slash at its
 // end. A handler that cuts paths off may pass such requests on. Without the slash no link of the page would lead to it.
 func withSlash(r *http.Request) (address string, missing bool) {
-	path, query, _ := strings.Cut(r.RequestURI, "?")
-	if r.URL.Path != "" && r.URL.Path != "/" || path == "" || strings.HasSuffix(path, "/") {
+	asked, err := url.ParseRequestURI(r.RequestURI)
+	if err != nil || r.URL.Path != "" && r.URL.Path != "/" {
 		return "", false
 	}
-	address = path + "/"
-	if query != "" {
-		address += "?" + query
+	address = asked.EscapedPath() + "/" // of another host if it began with two slashes
+	missing = strings.HasPrefix(address, "/") && !strings.HasPrefix(address, "//") && !strings.HasSuffix(address, "//")
+	if asked.RawQuery != "" {
+		address += "?" + asked.RawQuery
 	}
-	return address, strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "//")
+	return address, missing
 }
 
-func nameOf(r *http.Request) string { return r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:] }
+func nameOf(r *http.Request) string { return afterSlash(r.URL.Path) }
+
+func afterSlash(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 func serveFile(w http.ResponseWriter, r *http.Request) {
 	http.ServeFileFS(w, r, files, "pages/"+nameOf(r))

@@ -4,6 +4,7 @@ package asynclockui_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -26,6 +27,7 @@ func TestBadArguments(t *testing.T) {
 		"nobody may":   func() (http.Handler, error) { return asynclockui.Handler(w.ours, nil) },
 		"nil option":   handler(nil),
 		"nil store":    handler(asynclockui.WithChecks(nil)),
+		"no store":     handler(asynclockui.WithChecks((*counted)(nil))),
 		"nil logger":   handler(asynclockui.WithLogger(nil)),
 		"no origin":    handler(asynclockui.WithOrigin("admin.example")),
 		"no prefix":    handler(asynclockui.WithPrefix("\xff")),
@@ -129,9 +131,10 @@ func TestMounted(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("/cut/", http.StripPrefix("/cut", w.page))
 	mux.Handle("/whole/", w.page)
+	mux.Handle("/a%2Fb/", w.page)
 	mux.Handle("/", w.page)
 	w.page = mux
-	for _, at := range []string{"", "cut/", "whole/"} {
+	for _, at := range []string{"", "cut/", "whole/", "a%2Fb/"} {
 		w.has(w.get(http.StatusOK, at), `href="key?key=k"`, `href="./"`, `action="key"`, `href="style.css"`, `"events?page=locks"`, `!href="/`, `!action="/`)
 		w.has(w.get(http.StatusOK, at+"key?key=k"), "theirs")
 		w.has(w.get(http.StatusOK, at+"style.css"), "color-scheme")
@@ -145,11 +148,27 @@ func TestMounted(t *testing.T) {
 func TestMountedWithoutSlash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for address, want := range map[string]string{"/admin/locks": "/admin/locks/", "/admin/locks?q=a": "/admin/locks/?q=a", "/admin/locks/": "", "//other": ""} {
+	for address, want := range map[string]string{"/admin/locks": "/admin/locks/", "/admin/locks?q=a": "/admin/locks/?q=a", "/admin/locks/": "", "//other": "",
+		`/\other`: "/%5Cother/", "http://example.com/admin/a%2Fb": "/admin/a%2Fb/"} {
 		r, got := httptest.NewRequestWithContext(t.Context(), http.MethodGet, address, nil), httptest.NewRecorder()
-		http.StripPrefix(strings.TrimSuffix(r.URL.Path, "/"), w.page).ServeHTTP(got, r)
+		r.URL.Path, r.URL.RawPath = "", "" // all of it was cut off
+		w.page.ServeHTTP(got, r)
 		if to := got.Header().Get("Location"); to != want {
 			t.Errorf("%s: got a redirect to %q, want %q", address, to, want)
+		}
+	}
+}
+
+// TestRequestOfItsOwn: the handler takes a request that only a program can have made, and leaves it as it is.
+func TestRequestOfItsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, asynclockui.WithForceUnlock())
+	for _, body := range []io.ReadCloser{nil, io.NopCloser(strings.NewReader("key=k"))} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/unlock", nil)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Body = body
+		if w.answer(http.StatusBadRequest, r); r.Body != body {
+			t.Errorf("got body %v, want %v as it was", r.Body, body)
 		}
 	}
 }

@@ -4,6 +4,7 @@ package asynclockui
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +27,7 @@ type live struct {
 	next   time.Time // when it is time for another sample
 	failed error     // of the last one
 	unread int       // keys of the last one that can't be read
-	sorted map[choice][]*board.Row
+	sorted map[choice]rows
 }
 
 func newLive(locks *asynclock.Client, prefix string) *live {
@@ -36,12 +37,8 @@ func newLive(locks *asynclock.Client, prefix string) *live {
 // look calls read with the board. If it is time for a sample, it takes one before, or lets another one take it. Then the board
 // is as it was. The error is that of ctx.
 func (l *live) look(ctx context.Context, read func(now time.Time)) error {
-	due, empty := l.isDue()
-	if due && l.begin(ctx, empty) {
-		if due, _ := l.isDue(); due { // another one may have had its turn meanwhile
-			l.sample(ctx)
-		}
-		<-l.sampling
+	if due, empty := l.isDue(); due && l.begin(ctx, empty) {
+		l.take(ctx)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -55,7 +52,7 @@ func (l *live) look(ctx context.Context, read func(now time.Time)) error {
 func (l *live) isDue() (due, empty bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !time.Now().Before(l.next), l.board.Last == nil
+	return !time.Now().Add(early).Before(l.next), l.board.Last == nil
 }
 
 // begin reports whether the caller has the sampler. It waits for it only where there is nothing yet to be shown.
@@ -76,6 +73,14 @@ func (l *live) begin(ctx context.Context, wait bool) bool {
 	}
 }
 
+// take takes a sample, unless another one has done so meanwhile, and gives the sampler back, also if the store panics.
+func (l *live) take(ctx context.Context) {
+	defer func() { <-l.sampling }()
+	if due, _ := l.isDue(); due {
+		l.sample(ctx)
+	}
+}
+
 // sample takes a sample. It does so to the end, because others wait for it.
 func (l *live) sample(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
@@ -86,18 +91,26 @@ func (l *live) sample(ctx context.Context) {
 	defer l.mu.Unlock()
 	now := time.Now()
 	l.board.Update(now, s, err == nil)
-	l.sorted = make(map[choice][]*board.Row)
+	l.sorted = make(map[choice]rows)
 	l.failed, l.unread, l.next = err, l.sampler.Unread(), now.Add(board.Pace(now.Sub(begin), err))
 }
 
+// A rows has the first rows in an order, and says how many there are.
+type rows struct {
+	first []*board.Row
+	all   int
+}
+
 // rows returns the rows in an order, which is made once for each sample.
-func (l *live) rows(c choice, now time.Time) []*board.Row {
-	rows, known := l.sorted[c]
+func (l *live) rows(c choice, now time.Time) rows {
+	r, known := l.sorted[c]
 	if !known {
-		rows = l.board.Sorted(c.Filter, c.By, c.Reverse, now)
-		if len(l.sorted) < mostStreams {
-			l.sorted[c] = rows
+		sorted := l.board.Sorted(c.Filter, c.By, c.Reverse, now)
+		r = rows{slices.Clone(sorted[:min(len(sorted), mostRows)]), len(sorted)}
+		if len(l.sorted) >= mostStreams {
+			clear(l.sorted)
 		}
+		l.sorted[c] = r
 	}
-	return rows
+	return r
 }

@@ -109,8 +109,8 @@ func (l *live) view(c choice, now time.Time) locksView {
 		v.Titles = append(v.Titles, title{columnNames[by], sentenceCase(text), "./?" + to.address(), sorted})
 	}
 	rows := l.rows(c, now)
-	v.More = max(len(rows)-mostRows, 0)
-	for _, r := range rows[:len(rows)-v.More] {
+	v.More = rows.all - len(rows.first)
+	for _, r := range rows.first {
 		row := rowView{Address: addressOf("key", r.Key)}
 		for by, text := range l.board.Cells(r, now) {
 			if board.Column(by) == board.ByKey {

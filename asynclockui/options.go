@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -82,7 +83,7 @@ func WithForceUnlock() Option {
 // the client was made with. The page does not close it. Default: no checks.
 func WithChecks(st store.Store) Option {
 	return func(s *settings) error {
-		if st == nil {
+		if v := reflect.ValueOf(st); st == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 			return invalid("nil store")
 		}
 		s.store = st

@@ -207,7 +207,7 @@ func TestSilentStore(t *testing.T) {
 		w.lock(w.theirs, "k")
 		w.has(w.get(http.StatusOK, ""), "1 held", "!ago")
 		time.Sleep(4 * time.Second)
-		w.store.hangs.Store(true)
+		w.store.beforeLists(hang)
 		begin, waits := time.Now(), make(chan string)
 		go func() { waits <- w.get(http.StatusOK, "") }()
 		synctest.Wait()
@@ -219,10 +219,30 @@ func TestSilentStore(t *testing.T) {
 		if took := time.Since(begin); took > 10*time.Second {
 			t.Errorf("got the page after %v, want 10 s at most", took)
 		}
-		w.store.hangs.Store(false)
+		w.store.before.Store(nil)
 		time.Sleep(20 * time.Second)
 		w.has(w.get(http.StatusOK, ""), "theirs", "!ago", "!may be old")
 	})
+}
+
+// TestStoreThatPanics: whoever looks then is told so by the server, and all others see the locks.
+func TestStoreThatPanics(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lock(w.theirs, "k")
+	w.store.beforeLists(func(context.Context) { panic("no list") })
+	for range 2 {
+		func() {
+			defer func() {
+				if got := recover(); got != "no list" {
+					t.Errorf("got panic %v, want that of the store", got)
+				}
+			}()
+			w.get(http.StatusOK, "")
+		}()
+	}
+	w.store.before.Store(nil)
+	w.has(w.get(http.StatusOK, ""), "1 held")
 }
 
 // TestNobodyLooks: however many look, there is a list in a second at most. Without anybody there is none.

@@ -4,7 +4,6 @@ package asynclockui
 
 import (
 	"bytes"
-	"context"
 	"html/template"
 	"net/http"
 	"time"
@@ -57,7 +56,7 @@ func (p *page) fail(w http.ResponseWriter, status int, text string) {
 }
 
 // showLive sends a page that is kept up to date. Its address, below that of its events, is that of what it shows.
-func (p *page) showLive(w http.ResponseWriter, r *http.Request, name, address string, about any, view func(context.Context) (any, error)) {
+func (p *page) showLive(w http.ResponseWriter, r *http.Request, name, address string, about any, view look) {
 	v, err := view(r.Context())
 	if err != nil {
 		p.fail(w, http.StatusServiceUnavailable, "The page can't be shown: "+problem(err))

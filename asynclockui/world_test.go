@@ -114,13 +114,17 @@ func (w *world) has(page string, texts ...string) {
 	}
 }
 
-// A counted store counts lists, and may not answer to them.
+// A counted store counts requests, and may do something before it answers to those for a list.
 type counted struct {
 	store.Store
 
-	lists atomic.Int32
-	hangs atomic.Bool
+	lists, inspects atomic.Int32
+	before          atomic.Pointer[func(context.Context)] // a list; nil: nothing
 }
+
+func (c *counted) beforeLists(do func(context.Context)) { c.before.Store(&do) }
+
+func hang(ctx context.Context) { <-ctx.Done() }
 
 // A memorySession is what sessions of memstore can do.
 type memorySession interface {
@@ -144,8 +148,13 @@ func (c *counted) Open(id string, notify func(store.Event)) (store.Session, erro
 
 func (s countedSession) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
 	s.of.lists.Add(1)
-	if s.of.hangs.Load() {
-		<-ctx.Done()
+	if do := s.of.before.Load(); do != nil {
+		(*do)(ctx)
 	}
 	return s.memorySession.List(ctx, prefix)
+}
+
+func (s countedSession) Inspect(ctx context.Context, key string) (store.Info, error) {
+	s.of.inspects.Add(1)
+	return s.memorySession.Inspect(ctx, key)
 }

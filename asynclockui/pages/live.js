@@ -9,10 +9,13 @@
   const say = (text) => { if (status.textContent !== text) status.textContent = text; };
 
   // A link that is replaced while the button is down would not be followed, and a selection would be gone.
-  const isInUse = () => pressed || (getSelection().type === "Range" && live.contains(getSelection().anchorNode));
+  const isSelected = () => {
+    const selection = getSelection();
+    return selection.type === "Range" && selection.getRangeAt(0).intersectsNode(live);
+  };
 
   const show = () => {
-    if (latest === shown || isInUse()) return;
+    if (latest === shown || pressed || isSelected()) return;
     const focused = live.contains(document.activeElement) ? document.activeElement.id : "";
     live.innerHTML = shown = latest; // a template of the server has made it, which escapes
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
@@ -24,13 +27,13 @@
     clearTimeout(again);
   };
 
-  // The server says something each second. A connection that is dead may never say so.
+  // The server says something each second, or after ten if the store is silent. A connection that is dead may never say so.
   const listen = () => {
     clearTimeout(silence);
     silence = setTimeout(() => {
       say("old: no answer from the server, trying again");
-      silence = setTimeout(begin, 20000);
-    }, 4000);
+      silence = setTimeout(begin, 12000);
+    }, 12000);
   };
 
   const begin = () => {
@@ -38,9 +41,9 @@
     if (document.hidden || pause.getAttribute("aria-pressed") === "true") return;
     const own = source = new EventSource(live.dataset.events);
     const heard = () => {
-      say("live");
       listen();
       show();
+      say(latest === shown ? "live" : "old: waits while something is selected");
     };
     own.addEventListener("body", (event) => {
       latest = event.data;
@@ -54,8 +57,8 @@
     own.onerror = () => {
       if (own.readyState !== EventSource.CLOSED) return; // it asks again by itself
       end();
-      say("old: the server refuses, reload the page");
-      again = setTimeout(begin, 30000);
+      say("old: the server refuses, trying again");
+      again = setTimeout(begin, 10000);
     };
     listen();
   };
@@ -74,6 +77,9 @@
     say(paused ? "paused" : "loading");
     begin();
   });
-  document.addEventListener("visibilitychange", begin); // a page that nobody sees asks for nothing
+  document.addEventListener("visibilitychange", () => { // a page that nobody sees asks for nothing
+    if (status.textContent !== "paused") say("loading");
+    begin();
+  });
   begin();
 })();

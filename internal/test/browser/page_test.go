@@ -292,6 +292,7 @@ func TestASelectionOutlastsUpdates(t *testing.T) {
 	if got := eval[string](b, text("#live")); got != was {
 		t.Errorf("got %q, want it to wait for the end of the selection", got)
 	}
+	b.wait(text("#status") + `.includes("waits while")`)
 	eval[bool](b, `getSelection().removeAllRanges() === undefined`)
-	b.wait(text("#live") + `.includes("another")`)
+	b.wait(text("#live") + `.includes("another") && ` + text("#status") + ` === "live"`)
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclockui
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// early is how much before its time something may be asked for again: those who look do so each second, but not exactly.
+const early = 50 * time.Millisecond
+
+// A look asks for what a page shows.
+type look func(context.Context) (any, error)
+
+// A shared lets many streams about the same thing ask the store as often as one of them would.
+type shared struct {
+	mu      sync.Mutex
+	answers map[string]*answer // by what they are about
+}
+
+// An answer is what one of the streams has been shown last.
+type answer struct {
+	asking chan struct{} // has room for one, who has view and at
+	view   any
+	at     time.Time
+
+	streams int // under the mutex of shared
+}
+
+// join returns a look that shares what ask finds with all other streams about this, for a second. What it finds is not older
+// than the call of join: it is not older than what the user has seen before. The caller calls leave at the end.
+func (s *shared) join(about string, ask look) (share look, leave func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.answers[about]
+	if a == nil {
+		a = &answer{asking: make(chan struct{}, 1)}
+		s.answers[about] = a
+	}
+	a.streams++
+	joined := time.Now()
+	share = func(ctx context.Context) (any, error) { return a.look(ctx, joined, ask) }
+	return share, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if a.streams--; a.streams == 0 {
+			delete(s.answers, about)
+		}
+	}
+}
+
+func (a *answer) look(ctx context.Context, notBefore time.Time, ask look) (any, error) {
+	select {
+	case a.asking <- struct{}{}:
+		defer func() { <-a.asking }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if a.at.Before(notBefore) || time.Since(a.at) >= eventPause-early {
+		begin := time.Now()
+		view, err := ask(context.WithoutCancel(ctx)) // to the end, because others wait for it
+		if err != nil {
+			return nil, err
+		}
+		a.view, a.at = view, begin
+	}
+	return a.view, ctx.Err()
+}
