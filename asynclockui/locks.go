@@ -61,7 +61,7 @@ type locksView struct {
 	Held, Waiting int
 	More          int    // keys that are not shown
 	Unread        int    // keys that can't be read
-	Age           string // of all this; empty: it is of now
+	Ago           string // when all this was so; empty: it is as of now
 	Problem       string
 }
 
@@ -79,9 +79,6 @@ type cell struct {
 	Number      bool
 }
 
-// noticeable is how old a list is that has its age beside it. Usually none is older than a second.
-const noticeable = 2 * time.Second
-
 func (p *page) showLocks(w http.ResponseWriter, r *http.Request) {
 	c := choiceOf(r.URL.Query())
 	p.showLive(w, r, "locks", c.address(), c, func(ctx context.Context) (any, error) { return p.locksView(ctx, c) })
@@ -93,10 +90,7 @@ func (p *page) locksView(ctx context.Context, c choice) (v locksView, err error)
 }
 
 func (l *live) view(c choice, now time.Time) locksView {
-	v := locksView{choice: c, Unread: l.unread, Problem: problem(l.failed)}
-	if age := l.board.Age(now); age >= noticeable {
-		v.Age = age.Truncate(time.Second).String()
-	}
+	v := locksView{choice: c, Unread: l.unread, Ago: l.board.Ago(now), Problem: problem(l.failed)}
 	v.Held, v.Waiting = l.board.Sums()
 	for by, text := range board.Titles {
 		to, sorted := choice{c.Filter, board.Column(by), false}, ""

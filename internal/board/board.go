@@ -88,12 +88,16 @@ func (b *Board) Update(now time.Time, s Sample, whole bool) {
 	}
 }
 
-// Age returns how old the last whole sample is; 0 if there is none.
-func (b *Board) Age(now time.Time) time.Duration {
-	if !b.whole {
-		return 0
+// noticeable is how old a list is that has its age beside it. Usually none is older than a second.
+const noticeable = 2 * time.Second
+
+// Ago says how long ago the last whole sample was taken. It is empty if that was just now, and before the first.
+func (b *Board) Ago(now time.Time) string {
+	age := now.Sub(b.seen)
+	if !b.whole || age < noticeable {
+		return ""
 	}
-	return now.Sub(b.seen)
+	return age.Truncate(time.Second).String() + " ago"
 }
 
 // HeldFor returns for how long the holder has the key, as far as it was seen.

@@ -57,8 +57,8 @@ func TestGaps(t *testing.T) {
 		now = now.Add(time.Minute)
 		b.Update(now, b.Last, false)
 	}
-	if age := b.Age(now); age != 3*time.Minute {
-		t.Errorf("got age %v, want that of the last whole list", age)
+	if got, want := b.Ago(now), "3m0s ago"; got != want {
+		t.Errorf("got %q, want the time of the last whole list, %q", got, want)
 	}
 	look(time.Second, held("same", 1), held("other", 4), held("new", 1))
 	wants("after an outage", map[string]string{"same": "3m12s -", "other": "0s+ -", "new": "0s+ -"})

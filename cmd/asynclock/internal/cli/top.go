@@ -129,6 +129,7 @@ type (
 		busy   time.Duration
 	}
 	topLook      struct{} // it is time for the next list
+	topTick      struct{} // a second has passed, in which the list may have become old
 	topInspected struct {
 		key  string
 		info asynclock.Info
@@ -142,8 +143,10 @@ type (
 	}
 )
 
-// Init begins with a list.
-func (m *top) Init() tea.Cmd { return m.look }
+// Init begins with a list. A server that is silent sends nothing that would draw the screen again, so a clock does.
+func (m *top) Init() tea.Cmd { return tea.Batch(m.look, tick()) }
+
+func tick() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return topTick{} }) }
 
 // look takes a sample. It is called by a goroutine of the program, once at a time.
 func (m *top) look() tea.Msg {
@@ -188,6 +191,8 @@ func (m *top) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.press(msg)
 	case topLook:
 		return m, m.look
+	case topTick:
+		return m, tick()
 	case topSampled:
 		return m, m.sampled(msg)
 	case topInspected:

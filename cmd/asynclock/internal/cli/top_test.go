@@ -225,6 +225,21 @@ func TestTopErrors(t *testing.T) {
 	})
 }
 
+// A server that is silent for a while sends no error. The list says how old it is, each second.
+func TestTopSaysHowOldTheListIs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := sitDown(t, &listed{infos: []asynclock.Info{taken("a", "al", 1, 1)}})
+		time.Sleep(3 * time.Second)
+		if _, again := u.top.Update(topTick{}); again == nil {
+			t.Error("got no further tick, want one each second")
+		}
+		u.sees("1 keys held, 1 waiting (3s ago)")
+		u.look()
+		u.sees("1 keys held, 1 waiting\n")
+	})
+}
+
 // Keys that were there before the first whole list may have been there before top.
 func TestTopBeginsInAnOutage(t *testing.T) {
 	t.Parallel()

@@ -53,6 +53,9 @@ func (m *top) summary() string {
 	if m.unread > 0 {
 		text += fmt.Sprintf(", %d can't be read", m.unread)
 	}
+	if ago := m.board.Ago(m.now()); ago != "" {
+		text += " (" + ago + ")"
+	}
 	return m.fit(text)
 }
 
