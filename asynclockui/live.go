@@ -24,6 +24,7 @@ type live struct {
 
 	mu     sync.Mutex
 	board  board.Board
+	pace   board.Pace
 	next   time.Time // when it is time for another sample
 	failed error     // of the last one
 	unread int       // keys of the last one that can't be read
@@ -92,7 +93,7 @@ func (l *live) sample(ctx context.Context) {
 	now := time.Now()
 	l.board.Update(now, s, err == nil)
 	l.sorted = make(map[choice]rows)
-	l.failed, l.unread, l.next = err, l.sampler.Unread(), now.Add(board.Pace(now.Sub(begin), err))
+	l.failed, l.unread, l.next = err, l.sampler.Unread(), now.Add(l.pace.After(now.Sub(begin), err))
 }
 
 // A rows has the first rows in an order, and says how many there are.

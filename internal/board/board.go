@@ -16,13 +16,25 @@ const (
 	exact = 5 * time.Second
 )
 
-// Pace returns how long to pause after a list that took so long: twelve times as long, and at least a second. After one that
-// has failed it is twice as long, because the next one may succeed.
-func Pace(took time.Duration, failed error) time.Duration {
-	if failed != nil {
-		return max(time.Second, 2*took)
+// A Pace decides how long to pause between lists: a list of many keys is work for the store.
+type Pace struct {
+	before time.Duration // how long the list before the last one took
+	known  bool          // there was one
+}
+
+// After returns how long to pause after a list that took so long: twelve times as long, and at least a second. After one that
+// has failed it is twice as long, because the next one may succeed. The quicker one of
+// the last two lists counts: if one alone was slow, the store was silent for a while, and what is shown is old already.
+func (p *Pace) After(took time.Duration, failed error) time.Duration {
+	counts := took
+	if p.known {
+		counts = min(took, p.before)
 	}
-	return max(time.Second, 12*took)
+	p.before, p.known = took, true
+	if failed != nil {
+		return max(time.Second, 2*counts)
+	}
+	return max(time.Second, 12*counts)
 }
 
 // A Board has the keys of one sample after another, and what can be seen of them over time.

@@ -14,13 +14,21 @@ import (
 func TestPace(t *testing.T) {
 	t.Parallel()
 	for took, want := range map[time.Duration]time.Duration{0: time.Second, 80 * time.Millisecond: time.Second, 500 * time.Millisecond: 6 * time.Second} {
-		if got := Pace(took, nil); got != want {
+		if got := new(Pace).After(took, nil); got != want {
 			t.Errorf("after %v: got %v, want %v", took, got, want)
 		}
 	}
 	for took, want := range map[time.Duration]time.Duration{0: time.Second, 10 * time.Second: 20 * time.Second} {
-		if got := Pace(took, errors.New("no answer")); got != want {
+		if got := new(Pace).After(took, errors.New("no answer")); got != want {
 			t.Errorf("after a failure in %v: got %v, want %v", took, got, want)
+		}
+	}
+	var p Pace
+	for i, step := range []struct{ took, want time.Duration }{
+		{time.Millisecond, time.Second}, {3 * time.Second, time.Second}, {2 * time.Second, 24 * time.Second}, {time.Millisecond, time.Second},
+	} {
+		if got := p.After(step.took, nil); got != step.want {
+			t.Errorf("list %d, in %v: got %v, want %v", i, step.took, got, step.want)
 		}
 	}
 }

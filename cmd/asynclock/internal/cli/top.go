@@ -23,10 +23,11 @@ and for how long, how many wait for it, and how many grants were seen in a
 second.
 
 It lists the keys once a second at most, and pauses for twelve times as long as
-that takes. So it sees no holder that comes and goes meanwhile. HELD FOR counts
-from when top saw the holder first. A + behind it says that the holder may have
-been there for longer. GRANTS/S is not known while lists are more than ten seconds
-apart.
+that takes, or as the list before took if that was quicker. So it sees no holder
+that comes and goes meanwhile. A list that is older than two seconds says so.
+HELD FOR counts from when top saw the holder first. A + behind it says that the
+holder may have been there for longer. GRANTS/S is not known while lists are more
+than ten seconds apart.
 
 Keys of the terminal:
   up, down, PgUp, PgDn, Home, End    choose a key
@@ -116,7 +117,7 @@ func newTop(ctx context.Context, locks topLocks, prefix string) *top {
 	return &top{
 		request: func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, topLimit) },
 		locks:   locks, sampler: board.Sampler{List: locks.List, Prefix: prefix}, now: time.Now,
-		pace: board.Pace,
+		pace: new(board.Pace).After,
 	}
 }
 
