@@ -4,7 +4,6 @@ package cli_test
 
 import (
 	"bufio"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,9 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/terminal"
 )
 
 // A person sits at one end of a terminal.
@@ -47,32 +44,10 @@ func (p *person) send(text string) {
 // openTerminal returns both ends of a new terminal.
 func openTerminal(t *testing.T) (*person, *os.File) {
 	t.Helper()
-	file, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		kit.Skip(t, "there are no terminals: "+err.Error())
-	}
-	t.Cleanup(func() { file.Close() })
-	control, err := file.SyscallConn() // Fd would make reads block for ever
-	if err != nil {
-		t.Fatal(err)
-	}
-	number := 0
-	err = control.Control(func(fd uintptr) {
-		if err = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); err == nil {
-			number, err = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
-		}
-	})
-	if err != nil {
-		kit.Skip(t, "there are no terminals: "+err.Error())
-	}
+	file, program := terminal.Open(t)
 	if err := file.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		kit.Skip(t, "there are no terminals: "+err.Error())
-	}
-	t.Cleanup(func() { program.Close() })
 	return &person{t, file, bufio.NewScanner(file)}, program
 }
 
