@@ -6,14 +6,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -25,7 +24,17 @@ import (
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain makes this test binary a service of the story if the environment names one.
+func TestMain(m *testing.M) {
+	if name := os.Getenv(serviceVariable); name != "" {
+		if err := serve(name, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // A site is a store, and what is seen of its clients.
 type site struct {
@@ -114,33 +123,13 @@ func (s *site) collected() metricdata.ResourceMetrics {
 // values it has.
 func (s *site) series() map[string]float64 {
 	s.Helper()
-	all := make(map[string]float64)
-	add := func(name string, of attribute.Set, value float64) {
-		all[name+" "+of.Encoded(attribute.DefaultEncoder())] = value
+	found, err := collect(s.Context(), s.reader)
+	if err != nil {
+		s.Fatal(err)
 	}
-	for _, scope := range s.collected().ScopeMetrics {
-		for _, m := range scope.Metrics {
-			switch data := m.Data.(type) {
-			case metricdata.Sum[int64]:
-				for _, p := range data.DataPoints {
-					add(m.Name, p.Attributes, float64(p.Value))
-				}
-			case metricdata.Sum[float64]:
-				for _, p := range data.DataPoints {
-					add(m.Name, p.Attributes, p.Value)
-				}
-			case metricdata.Gauge[float64]:
-				for _, p := range data.DataPoints {
-					add(m.Name, p.Attributes, p.Value)
-				}
-			case metricdata.Histogram[float64]:
-				for _, p := range data.DataPoints {
-					add(m.Name, p.Attributes, float64(p.Count))
-				}
-			default:
-				s.Errorf("%s: got %T", m.Name, m.Data)
-			}
-		}
+	all := make(map[string]float64, len(found))
+	for name, f := range found {
+		all[name] = f.value
 	}
 	return all
 }
@@ -156,22 +145,6 @@ func (s *site) wantSeries(prefix string, want map[string]float64) {
 		}
 		s.Errorf("series of %s: got these, want %v", prefix, want)
 	}
-}
-
-// shown is a span as one line: its name, attributes, status, links and events.
-func shown(span sdktrace.ReadOnlySpan) string {
-	set := attribute.NewSet(span.Attributes()...)
-	line := fmt.Sprintf("%s %s", span.Name(), set.Encoded(attribute.DefaultEncoder()))
-	if s := span.Status(); s.Code != codes.Unset {
-		line += fmt.Sprintf(" %s(%s)", s.Code, s.Description)
-	}
-	for range span.Links() {
-		line += " link"
-	}
-	for _, e := range span.Events() {
-		line += " " + e.Name
-	}
-	return line
 }
 
 // wantSpans fails the test unless the spans that have ended are these, in any order.

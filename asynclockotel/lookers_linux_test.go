@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclockotel
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/asynclock/asynclock-go/internal/test/kit/terminal"
+)
+
+// startTop starts the command top in a terminal, which is read until the test ends.
+func (s *stage) startTop() {
+	s.Helper()
+	const rows, columns = 40, 110
+	person, program := terminal.Open(s)
+	err := unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.top = terminal.NewScreen(rows, columns)
+	top := exec.Command(s.program, "top")
+	top.Env = append(os.Environ(), serverVariable+"="+s.redis.URL(), "TERM=vt100")
+	top.Stdin, top.Stdout, top.Stderr = program, program, program
+	top.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := top.Start(); err != nil {
+		s.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { // ends when the terminal is closed; the test's end waits for it
+		defer close(ended)
+		_, _ = io.Copy(s.top, person)
+	}()
+	s.Cleanup(func() {
+		_ = top.Process.Kill()
+		_ = top.Wait()
+		if s.Failed() {
+			s.Logf("top showed at the end:\n%s", s.top)
+		}
+		_ = person.Close()
+		<-ended
+	})
+}
+
+// A row is what top and the page show of a key.
+type row struct {
+	isThere bool
+	holder  string
+	left    float64 // seconds of the TTL
+}
+
+// rowOf reads the cells of a key: mode, holder, since when, TTL left, waiting, grants.
+func rowOf(key string, cells []string) row {
+	if len(cells) != 7 || cells[0] != key {
+		return row{}
+	}
+	left, _ := strconv.ParseFloat(strings.TrimSuffix(cells[4], "s"), 64) // nobody has it: -
+	return row{true, cells[2], left}
+}
+
+// onTop is the row of a key in top.
+func (s *stage) onTop(key string) (r row) {
+	for _, line := range s.top.Lines() {
+		if strings.HasPrefix(line, key+" ") {
+			r = rowOf(key, strings.Fields(line))
+		}
+	}
+	return r
+}
+
+var tag = regexp.MustCompile(`<[^>]*>`)
+
+// onPage is the row of a key on the page.
+func (s *stage) onPage(key string) (r row) {
+	for line := range strings.Lines(s.get("./?q=" + url.QueryEscape(key))) {
+		if strings.HasPrefix(line, "<tr><th") {
+			r = rowOf(key, strings.Fields(html.UnescapeString(tag.ReplaceAllString(line, " "))))
+		}
+	}
+	return r
+}
+
+// get loads a page.
+func (s *stage) get(address string) string {
+	return s.send(httptest.NewRequestWithContext(s.Context(), http.MethodGet, "/"+strings.TrimPrefix(address, "./"), nil))
+}
+
+// post sends a form to a page.
+func (s *stage) post(address string, form url.Values) string {
+	r := httptest.NewRequestWithContext(s.Context(), http.MethodPost, "/"+address, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return s.send(r)
+}
+
+func (s *stage) send(r *http.Request) string {
+	w := httptest.NewRecorder()
+	s.page.ServeHTTP(w, r)
+	return w.Body.String()
+}
+
+// ask runs the command, and returns what it prints. A code other than 0 says how bad a finding is.
+func (s *stage) ask(args ...string) []byte {
+	s.Helper()
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(s.Context(), s.program, args...)
+	cmd.Env, cmd.Stderr = append(os.Environ(), serverVariable+"="+s.redis.URL()), &stderr
+	out, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) || len(out) == 0 {
+		s.Errorf("asynclock %q: got %v, %s, want an answer", args, err, &stderr)
+	}
+	return out
+}
+
+// A finding is one as the command prints it.
+type finding struct{ Check, Verdict, Fact, Fix string }
+
+// why is what the command why finds.
+func (s *stage) why(key string) (found []finding) {
+	s.Helper()
+	for d := json.NewDecoder(bytes.NewReader(s.ask("why", "--json", key))); ; {
+		var f finding
+		if err := d.Decode(&f); errors.Is(err, io.EOF) {
+			return found
+		} else if err != nil {
+			s.Fatal(err)
+		}
+		found = append(found, f)
+	}
+}
+
+// wantFinding fails the test unless the check has this verdict, and the fact has the texts.
+func (s *stage) wantFinding(found []finding, check, verdict string, texts ...string) {
+	s.Helper()
+	for _, f := range found {
+		if f.Check != check {
+			continue
+		}
+		for _, text := range texts {
+			if !strings.Contains(f.Fact+" "+f.Fix, text) || f.Verdict != verdict {
+				s.Errorf("%s: got %s %q, %q, want %s with %q", check, f.Verdict, f.Fact, f.Fix, verdict, text)
+			}
+		}
+		return
+	}
+	s.Errorf("got %v, want %s", found, check)
+}
+
+// wantText fails the test unless a text has all these parts.
+func (s *stage) wantText(what, got string, want ...string) {
+	s.Helper()
+	for _, part := range want {
+		if !strings.Contains(got, part) {
+			s.Errorf("%s: got %s, want %q in it", what, got, part)
+		}
+	}
+}
+
+// look looks ever again until something is seen, or until the end.
+func look(end <-chan struct{}, seen func() bool) bool {
+	for !seen() {
+		select {
+		case <-end:
+			return false
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return true
+}
