@@ -19,6 +19,7 @@ type Screen struct {
 	rows     [][]rune
 	row, col int
 	region   [2]int // the first row that scrolls, and that behind the last
+	inserts  bool   // what is written moves the rest of the row
 	rest     []byte // the beginning of what is not complete yet
 }
 
@@ -112,8 +113,11 @@ func (s *Screen) put(r rune) {
 		if r < ' ' {
 			return
 		}
-		s.col = min(s.col, len(s.rows[s.row])-1)
-		s.rows[s.row][s.col] = r
+		row := s.rows[s.row]
+		if s.col = min(s.col, len(row)-1); s.inserts {
+			copy(row[s.col+1:], row[s.col:])
+		}
+		row[s.col] = r
 		s.col++
 	}
 }
@@ -156,6 +160,13 @@ func (s *Screen) control(what byte, parameters string) {
 			s.region[1] = end
 		}
 		s.row, s.col = 0, 0
+	case 'h', 'l':
+		if parameters == "4" {
+			s.inserts = what == 'h'
+		}
+	case 'P':
+		row := s.rows[s.row]
+		erase(row, 0, copy(row[s.col:], row[min(s.col+n, len(row)):])+s.col)
 	case 'J':
 		s.eraseScreen(number(first))
 	case 'K':

@@ -17,6 +17,8 @@ func TestScreen(t *testing.T) {
 		"scrolls down":      {"a\r\nb\r\nc\x1b[H\x1bMx", "x\na\nb"},
 		"scrolls a part":    {"a\r\nb\r\nc\x1b[2;3r\x1b[3;1H\nx\x1b[r\x1b[Hy", "y\nc\nx"},
 		"up, in a part":     {"a\r\nb\r\nc\x1b[1;2r\x1b[H\x1bMx\x1b[3;1H\x1bMy", "x\ny\nc"},
+		"inserts":           {"abc\x1b[2D\x1b[4hxy\x1b[4l\x1b[Cz", "axybz"},
+		"deletes":           {"abcdef\x1b[1;2H\x1b[2P\x1b[99Cx", "adef     x"},
 		"colors and titles": {"\x1b[1;7mbold\x1b[m\x1b]2;a title\x07\x1b[?25l\x1b[>4;2m\x1b(B\x1b7!", "bold!"},
 		"moves":             {"\x1b[2Bx\x1b[2A\x1b[5Cy\x1b[2Gz", " z    y\n\nx"},
 		"too far":           {"\x1b[99;99H\x1b[Ax\x1b[99Dy", "\ny        x"},
