@@ -17,14 +17,15 @@ const (
 	warmUpTime  = time.Second     // at most, before requests are measured
 	warmUps     = 10              // each of another key, as keys may have different servers
 	roundTrips  = 20
-	lateRenewal = 15 // a client sends large calls once renewals are late by this part of the TTL
+	silentTime  = time.Second // no connection takes as long to open, except to a server that was silent
+	lateRenewal = 15          // a client sends large calls once renewals are late by this part of the TTL
 )
 
 // server finds out whether the server answers, and how fast.
 func (x *examination) server(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, serverTime)
 	defer cancel()
-	trips, err := measure(ctx, x.session)
+	before, trips, err := measure(ctx, x.session)
 	if len(trips) == 0 {
 		x.fail("answers", Fail, "a key can't be inspected", err)
 		return
@@ -37,15 +38,17 @@ func (x *examination) server(ctx context.Context) {
 	case p99 > late:
 		x.report("answers", Warn, fact+": renewals may come late, as that is more than a fifteenth of the TTL, "+short(late),
 			"use a longer TTL, or find out what makes the server or the network slow")
+	case before >= silentTime:
+		x.report("answers", Warn, fact+", but one request took "+short(before)+" just before",
+			"find out whether the server was silent for so long, or whether connections open so slowly; then repeat this")
 	default:
 		x.report("answers", OK, fact, "")
 	}
 }
 
-// measure returns how long requests take. Those that open connections are left out, if there are others.
-func measure(ctx context.Context, session store.Session) ([]time.Duration, error) {
-	var trips []time.Duration
-	var err error
+// measure returns how long requests take. Those that open connections are left out, if there are others, and the longest of
+// them is returned as before.
+func measure(ctx context.Context, session store.Session) (before time.Duration, trips []time.Duration, err error) {
 	base, began, warm := scratchKey(), time.Now(), 0
 	for n := 0; n < warm+roundTrips && ctx.Err() == nil && err == nil; n++ {
 		if n == warm && n < warmUps && time.Since(began) < warmUpTime {
@@ -58,12 +61,16 @@ func measure(ctx context.Context, session store.Session) ([]time.Duration, error
 		}
 	}
 	if len(trips) == 0 {
-		return nil, err
+		return 0, nil, err
 	}
 	if ctx.Err() != nil {
 		err = nil
 	}
-	return trips[min(warm, len(trips)-1):], err
+	warm = min(warm, len(trips)-1)
+	for _, trip := range trips[:warm] {
+		before = max(before, trip)
+	}
+	return before, trips[warm:], err
 }
 
 // quantile returns the smallest of the durations that is not less than that part of them.

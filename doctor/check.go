@@ -18,7 +18,7 @@ const (
 // Check finds out whether the store is fit for locks. Its findings are, in this order:
 //
 //   - "answers": whether it answers, and how fast. Fail: it does not, or denies it. Warn: it is so slow that renewals
-//     may come late, or it failed after some answers.
+//     may come late, or it failed after some answers, or it was silent for a second or longer before it answered fast.
 //   - "lock": a scratch key is taken, renewed and given back. Fail: that is not possible. Warn: the server grants
 //     nothing yet, as after a restart or a failover. Note: the store shortens the TTL.
 //   - "messages": a waiter is told of a release. Note: the store does not tell, so waiters poll. Warn: the store could

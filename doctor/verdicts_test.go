@@ -45,6 +45,10 @@ func TestVerdicts(t *testing.T) {
 			},
 			"warn answers, ok lock, ok messages, ok locks", "warn answers: Answers within 0s (p50) and 3s (p99 of 5 requests): renewals may come late",
 		},
+		"the server was silent": {
+			func(w *world) { w.bad.Next(asynclocktest.Inspect.Any, asynclocktest.Slow(2*time.Second, 0)) },
+			"warn answers, ok lock, ok messages, ok locks", "warn answers: Answers within 0s (p50) and 0s (p99 of 20 requests), but one request took 2s just before",
+		},
 		"the server goes away": {
 			func(w *world) {
 				w.bad.Next(asynclocktest.Inspect.Any, make([]asynclocktest.Fault, 25)...)

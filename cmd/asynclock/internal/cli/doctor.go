@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -111,7 +113,11 @@ func (a *app) diagnose(ctx context.Context, asJSON bool, examine func(context.Co
 	return nil
 }
 
+// slowOpening is how long no store takes to open, except one whose server was silent.
+const slowOpening = time.Second
+
 func (a *app) examine(ctx context.Context, examine func(context.Context, store.Store) ([]doctor.Finding, error)) ([]doctor.Finding, error) {
+	begin := time.Now()
 	st, err := a.openStore(ctx)
 	switch exit := (*exitError)(nil); {
 	case errors.As(err, &exit), errors.Is(err, asynclock.ErrInvalidOption):
@@ -124,7 +130,15 @@ func (a *app) examine(ctx context.Context, examine func(context.Context, store.S
 		return []doctor.Finding{found}, ctx.Err()
 	}
 	defer st.Close()
-	return examine(ctx, st)
+	opened := time.Since(begin)
+	findings, err := examine(ctx, st)
+	if opened >= slowOpening { // what was found may be of a server that has recovered meanwhile
+		findings = slices.Insert(findings, 0, doctor.Finding{
+			Check: "server", Verdict: doctor.Warn, Fact: "The store took " + plain.Seconds(opened) + " to open.",
+			Fix: "Find out whether the server was silent for so long, or whether connections open so slowly; then repeat this.",
+		})
+	}
+	return findings, err
 }
 
 // printFindings prints a line per finding, for people, and one below it if there is something to do.

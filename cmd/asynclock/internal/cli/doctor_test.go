@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2/server"
 
@@ -91,6 +93,22 @@ func TestDoctorOfAServerThatCannotBeOpened(t *testing.T) {
 	got.want(t, 2)
 	if f := object(t, got.stdout, findingFields...); f["verdict"] != "fail" || f["check"] != "server" {
 		t.Errorf("got %s, want that the server fails", got.stdout)
+	}
+}
+
+// TestDoctorOfAServerThatWasSilent: it has recovered when the store is open, but it was silent.
+func TestDoctorOfAServerThatWasSilent(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	var silent sync.Once
+	redis.Server().SetPreHook(func(c *server.Peer, command string, _ ...string) bool {
+		silent.Do(func() { time.Sleep(1200 * time.Millisecond) })
+		return standalone(c, command)
+	})
+	got := redis.run(t, "doctor", "--ttl", "1h")
+	got.wantFindings(t, "warn server", "ok answers", "ok lock", "ok messages", "ok locks")
+	if want := "  The store took 1."; !strings.Contains(got.stdout, want) {
+		t.Errorf("got %s, want %q", got.stdout, want)
 	}
 }
 
