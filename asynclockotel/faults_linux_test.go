@@ -25,7 +25,8 @@ const (
 // A silence is what shows while Redis says nothing.
 type silence struct {
 	top, page, failing bool
-	found              []finding
+	found              []finding // by package doctor, to which the store is open
+	opened             []finding // by the command doctor, which has to open it
 }
 
 // freezeRedis stops Redis for some seconds. Nobody loses a lease, renewals come late, and requests wait or fail.
@@ -45,6 +46,9 @@ func (s *stage) freezeRedis() {
 		s.Errorf("while Redis was frozen: got %+v, want all seen", seen)
 	}
 	s.wantFinding(seen.found, "answers", "fail", "can't be inspected")
+	if o := seen.opened; len(o) == 0 || o[0].Check != "server" || o[0].Verdict == "ok" || !strings.Contains(o[0].Fact, "open") {
+		s.Errorf("doctor: got %+v, want first that the store took long to open, or could not be opened", o)
+	}
 	for _, name := range everyone {
 		s.wantLateRenewals(name)
 	}
@@ -81,6 +85,7 @@ func (s *stage) watchSilence() (seen silence) {
 			seen.found = append(seen.found, finding{f.Check, f.Verdict.String(), f.Fact, f.Fix})
 		}
 	})
+	lookers.Go(func() { seen.opened = s.find("doctor", "--json") })
 	lookers.Go(func() { seen.top = look(thawed, func() bool { return strings.Contains(s.top.Lines()[0], "s ago)") }) })
 	var pages [2]bool // one of two who look may be the one who waits for Redis, so that the other need not
 	for i := range pages {
