@@ -52,9 +52,13 @@ func (s *stage) freezeRedis() {
 	for _, name := range everyone {
 		s.wantLateRenewals(name)
 	}
+	begin := time.Now()
 	kit.Eventually(s, "top and the page are up to date again", func() bool {
 		return s.onTop("ledger:mail").left > 4 && s.onPage("ledger:mail").left > 4 && !s.isOld()
 	})
+	if took := time.Since(begin); took > 20*time.Second { // twelve times as long as the list took would be 40 s
+		s.Errorf("top and the page were up to date again after %v, want that one slow list does not delay the next", took)
+	}
 	for _, name := range everyone {
 		s.do(name, "release", "ledger:"+name)
 	}
