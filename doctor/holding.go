@@ -89,6 +89,9 @@ func (w *wait) renewals(before *store.Info, c *change) {
 		w.report("renewals", Note, "the server counts no TTLs: the key is free when the session of its holder ends", "")
 	case before.Remaining < 0:
 		w.report("renewals", Warn, "it is held without a TTL, so nothing frees it if its holder is dead", w.unlock(before))
+	case c.elapsed >= dueIn(before):
+		w.report("renewals", Warn, "no renewal within "+in+", although one was due: the holder stands still, is dead or cut off, or does not renew; the key is free in "+
+			short(c.after.Remaining), "see what its process does; the key itself needs no help, unless a fence is missing")
 	default:
 		w.report("renewals", Note, "no renewal within "+in+" yet, which proves nothing; if the holder is dead, the key is free in "+short(c.after.Remaining),
 			"wait for so long; if the key is still held by the same token then, its holder is alive")

@@ -13,7 +13,9 @@ import (
 )
 
 const (
-	watchTime  = 2 * time.Second        // for a renewal or a handoff to be seen
+	leastWatch = 2 * time.Second        // for a renewal or a handoff to be seen
+	mostWatch  = 9 * time.Second        // enough to see whether a holder with the default TTL renews
+	lateness   = time.Second            // of a renewal, at the most, usually
 	watchPause = 250 * time.Millisecond // between two looks
 )
 
@@ -24,14 +26,15 @@ const (
 //     Note: nobody holds it although some wait, which lasts for a moment or until the first of them is found to be dead.
 //   - "holder": who holds the key, with which token, and for how long without a renewal. OK if nobody waits, and
 //     otherwise Note.
-//   - "renewals": what has changed within two seconds. Note: the holder has renewed, or has not yet, or the key has changed
-//     hands. Warn: the key is held without a TTL.
+//   - "renewals": what changes within the time in which a client with the default TTL renews, nine seconds at most. Note: the
+//     holder has renewed, or has not yet, or the key has changed hands. Warn: no renewal came although one was due, or
+//     the key is held without a TTL.
 //   - "queue": Note: how many wait, who is the first, and for how long.
 //   - "grace": Warn: the server grants nothing yet, as after a restart or a failover. Note: it could not be found out. A
 //     time that only TTLs above the default meet is overlooked.
 //
-// The key itself is only looked at. A scratch key is taken and given back for "grace". Why takes at most some seconds. If the
-// server is silent, these are at most five.
+// The key itself is only looked at. A scratch key is taken and given back for "grace". Why takes ten seconds or so at
+// most. If the server is silent, it takes five.
 //
 // The error is [store.ErrInvalidKey] for a key that no store would take, and otherwise as in [Check].
 func Why(ctx context.Context, st store.Store, key string, opts ...Option) ([]Finding, error) {
@@ -119,9 +122,17 @@ type change struct {
 // notable is how much longer the rest of a TTL has to be than expected. Two looks take a moment.
 const notable = 100 * time.Millisecond
 
-// watch looks until something has changed.
+// dueIn returns the time within which the holder has to renew if it renews at all. A client of this library does so each third
+// of the TTL, so at least two thirds of that are left, and half of what is left is a third or more.
+func dueIn(info *store.Info) time.Duration { return info.Remaining/2 + lateness }
+
+// watch looks until something has changed, or should have.
 func (w *wait) watch(ctx context.Context, before store.Info) (c change, err error) {
-	for began := time.Now(); c.elapsed < watchTime && !c.renewed && !c.passed; {
+	limit := leastWatch
+	if before.Held {
+		limit = min(max(limit, dueIn(&before)), mostWatch)
+	}
+	for began := time.Now(); c.elapsed < limit && !c.renewed && !c.passed; {
 		if err := pause(ctx, watchPause); err != nil {
 			return c, err
 		}

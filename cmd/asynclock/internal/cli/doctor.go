@@ -72,8 +72,8 @@ func (a *app) whyCommand() *cobra.Command {
 		Short: "Find out why a wait for a key takes long",
 		Long: `why finds out why a wait for a key takes long: who holds the key, whether that
 holder renews it, how many wait, and whether the server grants anything at
-present. It looks at the key for two seconds and does not touch it. It exits with
-0 also if the key is held.
+present. It looks at the key until the holder has renewed it, or should have, for
+nine seconds at most, and does not touch it. It exits with 0 also if the key is held.
 ` + findingsHelp,
 		Example: `  # Why does the deployment not begin?
   asynclock why deploy`,
