@@ -15,7 +15,6 @@ import (
 )
 
 func (a *app) runsCommand() *cobra.Command {
-	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "runs KEY",
 		Short: "Show the last run of a job that runs once in an interval",
@@ -51,13 +50,13 @@ With --json, always these fields:
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return printJSON(a.stdout, newRunJSON(args[0], last))
 			}
 			return printRun(a.stdout, args[0], last)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	a.addJSON(cmd, "")
 	return cmd
 }
 
