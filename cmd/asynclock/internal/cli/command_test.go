@@ -49,16 +49,23 @@ func command(args []string) int {
 		signal.Ignore(syscall.SIGTERM)
 		touch(args[1])
 		time.Sleep(longSleep)
-	case "signal": // FILE NUMBER: as sleep, and exit with 3 on that signal
-		number, _ := strconv.Atoi(args[2])
-		signals := make(chan os.Signal, 1)
-		signal.Notify(signals, syscall.Signal(number))
-		touch(args[1])
-		select {
-		case <-signals:
-			return 3
-		case <-time.After(longSleep):
+	case "signal": // FILE NUMBER...: as sleep, and exit with 3 when each of these signals has come
+		signals, left := make(chan os.Signal, len(args)), make(map[os.Signal]bool)
+		for _, text := range args[2:] {
+			number, _ := strconv.Atoi(text)
+			signal.Notify(signals, syscall.Signal(number))
+			left[syscall.Signal(number)] = true
 		}
+		touch(args[1])
+		for over := time.After(longSleep); len(left) > 0; {
+			select {
+			case s := <-signals:
+				delete(left, s)
+			case <-over:
+				return 0
+			}
+		}
+		return 3
 	case "leave": // FILE: start a stubborn child and leave it to itself
 		if err := exec.Command(os.Args[0], "stubborn", args[1]).Start(); err != nil {
 			return 1
