@@ -47,10 +47,7 @@ func TestRealServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at := place{s.url(kit.Require(t, s.variable))}
-			testServer(t, at, s.anonymous)
-			if !s.noteless {
-				testNotes(t, at)
-			}
+			testServer(t, at, s.anonymous, s.noteless)
 		})
 	}
 }
@@ -83,7 +80,7 @@ func wantGrace(t *testing.T, at place) {
 	}
 }
 
-func testServer(t *testing.T, at place, anonymous bool) {
+func testServer(t *testing.T, at place, anonymous, noteless bool) {
 	t.Helper()
 	bin := program(t)
 	file := filepath.Join(t.TempDir(), "file")
@@ -112,14 +109,18 @@ func testServer(t *testing.T, at place, anonymous bool) {
 	if anonymous {
 		holds = "ok    holder    Held by "
 	}
-	if got = at.run(t, "why", key("orders/1")); got.code > 1 || !strings.HasPrefix(got.stdout, holds) {
+	why, doctor := at.background(t.Context(), "why", key("orders/1")), at.background(t.Context(), "doctor", "--ttl", "1h")
+	testFollowing(t, at, heldBy) // both take a while
+	if !noteless {
+		testNotes(t, at)
+	}
+	if got = finished(t, why); got.code > 1 || !strings.HasPrefix(got.stdout, holds) {
 		t.Errorf("got code %d and %s, want orders/1 as held by me", got.code, got.stdout)
 	}
-	got = at.run(t, "doctor", "--ttl", "1h") // some of these servers are set up to lose data
-	if !regexp.MustCompile(`(?s)ok    lock .*\n(ok|note)  +messages .*\n(ok|note)  +locks  .* held`).MatchString(got.stdout) {
+	got = finished(t, doctor) // some of these servers are set up to lose data
+	if !regexp.MustCompile(`(?s)(ok|note)  +lock .*\n(ok|note)  +messages .*\n(ok|note)  +locks  .* held`).MatchString(got.stdout) {
 		t.Errorf("got code %d and %s, want that locks and messages work", got.code, got.stdout)
 	}
-	testFollowing(t, at, heldBy)
 	at.run(t, "unlock", "--force", "--token", "0", key("orders/1")).want(t, 0)
 	// A holder whose inbox is not open yet hears of it by its next renewal, and not why.
 	finished(t, running).want(t, 79, "lease lost: ", "; ending the command")
