@@ -138,7 +138,11 @@ func key(name string) string {
 func TestNoTables(t *testing.T) {
 	t.Parallel()
 	url := kit.Require(t, "ASYNCLOCK_POSTGRES_URL")
-	place{url}.run(t, "--prefix", "nobodys_", "ls").want(t, 65, "table ", "'asynclock migrate' makes and updates tables")
+	at := place{url}
+	at.run(t, "--prefix", "nobodys_", "ls").want(t, 65, "table ", "'asynclock migrate' makes and updates tables")
+	if got := at.run(t, "--prefix", "nobodys_", "doctor"); !strings.Contains(got.stdout, "fix: Run 'asynclock migrate'") {
+		t.Errorf("got %s, want what makes tables", got.stdout)
+	}
 }
 
 // testFollowing: what looks at a key while it is taken and freed.
