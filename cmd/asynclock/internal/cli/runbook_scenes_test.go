@@ -140,10 +140,9 @@ func playJobs(s *scene) {
 	if err := dies.Process.Kill(); err != nil {
 		s.Fatal(err)
 	}
+	s.hasHolder("billing", "")
 	s.sees("runs", "report")
 	s.sees("runs", "billing")
-	s.hasHolder("billing", "")
-	s.sees("why", "billing")
 	s.sees("runs", "cleanup")
 }
 
