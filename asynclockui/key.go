@@ -7,9 +7,9 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/board"
 	"github.com/asynclock/asynclock-go/internal/plain"
 	"github.com/asynclock/asynclock-go/once"
 )
@@ -115,18 +115,18 @@ const mostNote = 200
 // addNote shows a note. That of a job is the record of its last run. That of an election is the leader's value.
 func (v *keyView) addNote(ctx context.Context, locks *asynclock.Client, key string, note asynclock.Note) {
 	if run, err := once.LastRun(ctx, locks, key); err == nil && !run.Start.IsZero() {
-		v.Facts = append(v.Facts, runFacts(&run)...)
+		v.Facts = append(v.Facts, runFacts(ctx, locks, key, &run)...)
 		return
 	}
 	v.add("Note", plain.Start(string(note.Data), mostNote))
 	v.add("Note by token", number(note.Token))
 }
 
-func runFacts(run *once.RunInfo) []fact {
+func runFacts(ctx context.Context, locks *asynclock.Client, key string, run *once.RunInfo) []fact {
 	facts := []fact{
-		{"Interval", stamp(run.Start)},
-		{"Run began", stamp(run.Began)},
-		{"Run ended", endOf(run)},
+		{"Interval", plain.Stamp(run.Start)},
+		{"Run began", plain.Stamp(run.Began)},
+		{"Run ended", board.EndOf(ctx, locks, key, run)},
 		{"Run by", plain.Text(run.By)},
 		{"Attempt", number(int64(run.Attempt))},
 		{"Missed before", number(int64(run.Missed))},
@@ -136,12 +136,3 @@ func runFacts(run *once.RunInfo) []fact {
 	}
 	return facts
 }
-
-func endOf(run *once.RunInfo) string {
-	if run.Ended.IsZero() {
-		return "not recorded: it runs, was interrupted, or died"
-	}
-	return stamp(run.Ended) + ", after " + plain.Seconds(run.Ended.Sub(run.Began))
-}
-
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -29,8 +29,8 @@ type answer struct {
 	streams int // under the mutex of shared
 }
 
-// join returns a look that shares what ask finds with all other streams about this, for a second. What it finds is not older
-// than the call of join: it is not older than what the user has seen before. The caller calls leave at the end.
+// join returns a look that shares with all other streams about this, for a second, whatever ask finds. It never returns what
+// was found before join was called, because the user may have seen newer things. The caller calls leave at the end.
 func (s *shared) join(about string, ask look) (share look, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

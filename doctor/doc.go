@@ -8,8 +8,8 @@
 //		fmt.Println(f.Verdict, f.Check, f.Fact, f.Fix)
 //	}
 //
-// [Check] and [Why] open a session of their own on the store, as a client does. They take keys with random names below
-// [ScratchPrefix] only, for milliseconds, and give them back. They read other keys, and change none. A store may remember
+// [Check] and [Why] open a session of their own on the store, as a client does. They read keys, and change none. Check takes keys
+// with random names below [ScratchPrefix], for milliseconds, and gives them back. A store may remember
 // the last tokens of keys that were given back, as that of Redis does for an hour.
 //
 // To read the code, begin with check.go and why.go. Each check of a store is in a file of its own: answers.go, lock.go,

@@ -97,15 +97,3 @@ func (x *examination) fail(check string, v Verdict, during string, err error) {
 
 // scratchKey returns a key that nobody else uses.
 func scratchKey() string { return ScratchPrefix + uuid.NewString() }
-
-// scratchBeside returns a scratch key that has the server of the other key, as far as that can be known: requests of one
-// lane go to one server. In a Cluster of Redis one of 256 keys fits, and in the store of Spring one of 16,384.
-func scratchBeside(session store.Session, other string) string {
-	const mostTries = 200_000
-	base, lane := scratchKey(), session.Lane(other)
-	key := base
-	for i := 0; session.Lane(key) != lane && i < mostTries; i++ {
-		key = fmt.Sprintf("%s/%d", base, i)
-	}
-	return key
-}

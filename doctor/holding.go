@@ -10,8 +10,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// holder says who holds the key.
-func (w *wait) holder(info *store.Info) {
+// holder says who holds the key, and how it gets free before its holder is ready, unless it passes on anyway.
+func (w *wait) holder(info *store.Info, c *change) {
 	var fact string
 	switch info.Mode {
 	case store.Shared:
@@ -31,7 +31,11 @@ func (w *wait) holder(info *store.Info) {
 		w.report("holder", OK, fact, "")
 		return
 	}
-	w.report("holder", Note, fact, w.ending(info))
+	fix := ""
+	if !c.passed {
+		fix = w.ending(info)
+	}
+	w.report("holder", Note, fact, fix)
 }
 
 // ending says how the key gets free before its holder is ready.
@@ -70,11 +74,17 @@ func described(info *store.Info) string {
 	return strings.Join(names, ", ")
 }
 
+const lookAtProcess = "look at the process: if it runs on, it may write as if it held the key, which only a fence refuses; the key needs no help"
+
 // renewals says what the holder did meanwhile.
 func (w *wait) renewals(before *store.Info, c *change) {
 	switch in := short(c.elapsed); {
+	case c.passed && !c.after.Held && before.Remaining >= 0 && before.Remaining <= c.elapsed:
+		w.report("renewals", Warn, "its TTL was over within "+in+": the holder stood still, was dead or cut off, or did not renew", lookAtProcess)
 	case c.passed && !c.after.Held:
 		w.report("renewals", Note, "it was given back within "+in+", so the wait moves on", "")
+	case c.passes > 1 && before.Mode == store.Exclusive:
+		w.report("renewals", Note, fmt.Sprintf("it changed hands at least %d times within %s, so the wait moves on, and many want it", c.passes, in), "")
 	case c.passed && before.Mode == store.Exclusive && c.after.Token > 0:
 		w.report("renewals", Note, fmt.Sprintf("it changed hands within %s, from token %d to %d, so the wait moves on", in, before.Token, c.after.Token), "")
 	case c.passed:
@@ -89,6 +99,9 @@ func (w *wait) renewals(before *store.Info, c *change) {
 		w.report("renewals", Note, "the server counts no TTLs: the key is free when the session of its holder ends", "")
 	case before.Remaining < 0:
 		w.report("renewals", Warn, "it is held without a TTL, so nothing frees it if its holder is dead", w.unlock(before))
+	case c.elapsed >= dueIn(before):
+		w.report("renewals", Warn, "no renewal within "+in+", although one was due: the holder stands still, is dead or cut off, or does not renew; the key is free in "+
+			short(c.after.Remaining), lookAtProcess)
 	default:
 		w.report("renewals", Note, "no renewal within "+in+" yet, which proves nothing; if the holder is dead, the key is free in "+short(c.after.Remaining),
 			"wait for so long; if the key is still held by the same token then, its holder is alive")

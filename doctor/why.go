@@ -13,7 +13,9 @@ import (
 )
 
 const (
-	watchTime  = 2 * time.Second        // for a renewal or a handoff to be seen
+	leastWatch = 2 * time.Second        // for a renewal or a handoff to be seen
+	mostWatch  = 9 * time.Second        // enough to see whether a holder with the default TTL renews
+	lateness   = time.Second            // of a renewal, at the most, usually
 	watchPause = 250 * time.Millisecond // between two looks
 )
 
@@ -24,14 +26,13 @@ const (
 //     Note: nobody holds it although some wait, which lasts for a moment or until the first of them is found to be dead.
 //   - "holder": who holds the key, with which token, and for how long without a renewal. OK if nobody waits, and
 //     otherwise Note.
-//   - "renewals": what has changed within two seconds. Note: the holder has renewed, or has not yet, or the key has changed
-//     hands. Warn: the key is held without a TTL.
+//   - "renewals": what changes within the time in which a client with the default TTL renews, nine seconds at most. Note: the
+//     holder has renewed, or has not yet, or the key has changed hands. Warn: no renewal came although one was due, or
+//     the key is held without a TTL.
 //   - "queue": Note: how many wait, who is the first, and for how long.
-//   - "grace": Warn: the server grants nothing yet, as after a restart or a failover. Note: it could not be found out. A
-//     time that only TTLs above the default meet is overlooked.
+//   - "grace": Warn: the server grants the key to nobody yet, as after a restart or a failover. Note: it could not be found out.
 //
-// The key itself is only looked at. A scratch key is taken and given back for "grace". Why takes at most some seconds. If the
-// server is silent, these are at most five.
+// Why only looks, and takes no key. It takes ten seconds or so at most. If the server is silent, it takes five.
 //
 // The error is [store.ErrInvalidKey] for a key that no store would take, and otherwise as in [Check].
 func Why(ctx context.Context, st store.Store, key string, opts ...Option) ([]Finding, error) {
@@ -82,7 +83,7 @@ func (w *wait) standing(ctx context.Context) {
 		return
 	}
 	if info.Held {
-		w.holder(&info)
+		w.holder(&info, &change)
 		w.renewals(&info, &change)
 	} else {
 		w.heldByNobody(&change)
@@ -114,14 +115,24 @@ type change struct {
 	elapsed time.Duration
 	renewed bool // the rest of the TTL is longer than it would be otherwise
 	passed  bool // it has another holder, or none, or had none; or nobody waits any more for what nobody holds
+	passes  int  // how often that was seen
 }
 
 // notable is how much longer the rest of a TTL has to be than expected. Two looks take a moment.
 const notable = 100 * time.Millisecond
 
-// watch looks until something has changed.
+// dueIn returns the time within which the holder has to renew if it renews at all. A client of this library does so each third
+// of the TTL, so at least two thirds of that are left, and half of what is left is a third or more.
+func dueIn(info *store.Info) time.Duration { return info.Remaining/2 + lateness }
+
+// watch looks until something has changed, or should have. Where a key is passed on, it counts for a while how often.
 func (w *wait) watch(ctx context.Context, before store.Info) (c change, err error) {
-	for began := time.Now(); c.elapsed < watchTime && !c.renewed && !c.passed; {
+	limit := leastWatch
+	if before.Held {
+		limit = min(max(limit, dueIn(&before)), mostWatch)
+	}
+	last := before
+	for began := time.Now(); !c.isAll(&before, limit); {
 		if err := pause(ctx, watchPause); err != nil {
 			return c, err
 		}
@@ -129,10 +140,21 @@ func (w *wait) watch(ctx context.Context, before store.Info) (c change, err erro
 			return c, err
 		}
 		c.elapsed = time.Since(began)
-		c.passed = hasPassed(&before, &c.after)
-		c.renewed = before.Held && before.Remaining >= 0 && c.after.Remaining-(before.Remaining-c.elapsed) > notable
+		if hasPassed(&last, &c.after) {
+			c.passes++
+		}
+		last, c.passed = c.after, c.passed || c.passes > 0
+		c.renewed = !c.passed && before.Held && before.Remaining >= 0 && c.after.Remaining-(before.Remaining-c.elapsed) > notable
 	}
 	return c, nil
+}
+
+// isAll reports whether the watch may end.
+func (c *change) isAll(before *store.Info, limit time.Duration) bool {
+	if c.passed && before.Held && c.after.Held && before.Mode == store.Exclusive {
+		return c.elapsed >= leastWatch // how often it passes is counted
+	}
+	return c.passed || c.renewed || c.elapsed >= limit
 }
 
 func hasPassed(before, after *store.Info) bool {
@@ -142,19 +164,19 @@ func hasPassed(before, after *store.Info) bool {
 	return after.Held != before.Held || after.Token != before.Token || after.Holder != before.Holder
 }
 
-// grace finds out whether the server grants nothing yet. It takes a scratch key, for the key itself may be free.
+// grace finds out whether the server grants the key to nobody yet.
 func (w *wait) grace(ctx context.Context) {
-	if !w.alive {
+	session, ok := w.session.(store.GraceSession)
+	if !ok || !w.alive {
 		return
 	}
-	o := w.newOwner(w.session, scratchBeside(w.session, w.key), w.scratchTTL())
-	defer o.end(ctx)
-	switch reply := within(ctx, askTime, o.take); {
-	case errors.Is(reply.Err, store.ErrGrace):
-		w.report("grace", Warn, graceFact(reply.Err), remedy(reply.Err))
-	case errors.Is(reply.Err, store.ErrInvalidOption):
-		// The TTL is too short for sessions of ZooKeeper, which has no such time.
-	case reply.Err != nil:
-		w.fail("grace", Note, "it is not known whether the server grants anything at present", reply.Err)
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	switch left, err := session.Grace(ctx, w.key); {
+	case err != nil:
+		w.fail("grace", Note, "it is not known whether the server grants the key at present", err)
+	case left > 0:
+		err := &store.GraceError{Remaining: left}
+		w.report("grace", Warn, graceFact(err)+". That is so also if the key is given back or taken by force", remedy(err))
 	}
 }

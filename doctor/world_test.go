@@ -150,6 +150,7 @@ type clinic struct {
 	acquired func(q store.AcquireRequest, r store.AcquireReply) store.AcquireReply // or nil
 	listed   []listing                                                             // instead of what is there, if not nil
 	shown    []store.Info                                                          // instead of what Inspect shows, if not nil
+	grace    func() (time.Duration, error)                                         // or nil: none
 	opened   int
 }
 
@@ -185,6 +186,13 @@ func (p *patient) Acquire(ctx context.Context, batch []store.AcquireRequest) []s
 		}
 	}
 	return replies
+}
+
+func (p *patient) Grace(context.Context, string) (time.Duration, error) {
+	if p.clinic.grace == nil {
+		return 0, nil
+	}
+	return p.clinic.grace()
 }
 
 func (p *patient) Inspect(ctx context.Context, key string) (store.Info, error) {

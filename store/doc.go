@@ -8,7 +8,7 @@
 // (release.go). It notifies its client with an [Event] (event.go). An owner takes a [Share] of
 // its key (share.go): usually all of it. [Features] say what a store can do. What only some sessions
 // can do is an interface of its own: [LimitSession] (limit.go), [NoteSession] (note.go), [ObserveSession]
-// (observe.go), [SharingSession] (share.go) and [SpellingSession] (spelling.go).
+// (observe.go), [SharingSession] (share.go), [SpellingSession] (spelling.go) and [GraceSession] (grace.go).
 //
 // A minor release may add methods to these interfaces, as well as fields and other interfaces. Its
 // changelog then says what a store has to do.

@@ -54,3 +54,6 @@ func TTL(d time.Duration) string {
 func Seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
 }
+
+// Stamp returns a time to the second.
+func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -10,11 +10,15 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/redischeck"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
-var _ store.CheckedStore = (*Store)(nil)
+var (
+	_ store.CheckedStore = (*Store)(nil)
+	_ store.GraceSession = (*session)(nil)
+)
 
 // Check examines the servers that have locks: their version, replicas, eviction, memory, persistence and clock, and in a
 // Cluster its state. It also says whether the failover grace holds locks back at present. It takes two seconds, because
@@ -40,7 +44,12 @@ func (st *Store) check(ctx context.Context, apart time.Duration, report func(sto
 	for bucket := range d.Keys {
 		d.Keys[bucket] = string(appendEpoch(nil, st.settings.prefix, bucket)) // one of the bucket: it only says where to go
 	}
-	redischeck.Check(ctx, d, report)
+	redischeck.Check(ctx, d, func(f store.Finding) {
+		if f.Check == "server" && f.Verdict == store.VerdictOK {
+			f.Fact += fmt.Sprintf(" The prefix is %q: locks under another one exclude nobody here.", st.settings.prefix)
+		}
+		report(f)
+	})
 }
 
 // ask runs redischeck's script.
@@ -118,14 +127,7 @@ func (st *Store) countGraces(ctx context.Context) (n graceCount) {
 	calls := borrowCalls(buckets)
 	defer returnCalls(calls)
 	for bucket := range *calls {
-		c := &(*calls)[bucket]
-		c.script = graceScript
-		for range 6 {
-			c.buffer = appendEpoch(c.buffer, st.settings.prefix, bucket)
-			c.end()
-			c.keys++
-		}
-		c.millis(st.settings.grace)
+		st.askGrace(&(*calls)[bucket], bucket)
 	}
 	for some := range slices.Chunk(*calls, atOnce) {
 		for _, result := range st.run(ctx, some) {
@@ -141,6 +143,34 @@ func (st *Store) countGraces(ctx context.Context) (n graceCount) {
 		}
 	}
 	return n
+}
+
+// askGrace makes the call that asks for the grace of a bucket.
+func (st *Store) askGrace(c *call, bucket int) {
+	c.script = graceScript
+	for range 6 {
+		c.buffer = appendEpoch(c.buffer, st.settings.prefix, bucket)
+		c.end()
+		c.keys++
+	}
+	c.millis(st.settings.grace)
+}
+
+// Grace returns for how long keys of the key's bucket are granted to nobody yet.
+func (s *session) Grace(ctx context.Context, key string) (time.Duration, error) {
+	if err := cmp.Or(s.usable(), redisconn.CheckKey(key)); err != nil {
+		return 0, err
+	}
+	if s.store.settings.grace == 0 {
+		return 0, nil
+	}
+	var c call
+	s.store.askGrace(&c, bucketOf(key))
+	kind, left, err := s.store.readGrace(s.store.runOne(ctx, &c))
+	if kind == graceIsBroken {
+		err = foreign(string(appendEpoch(nil, s.store.settings.prefix, bucketOf(key))))
+	}
+	return left, err
 }
 
 func (st *Store) readGrace(result redisdriver.Result) (kind int64, left time.Duration, err error) {

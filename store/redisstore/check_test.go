@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -61,7 +62,7 @@ func TestCheckOfAHealthyServer(t *testing.T) {
 	t.Parallel()
 	found := check(t, ownServer(t).store(t), checks)
 	wantOnly(t, found)
-	wantFinding(t, found["server"], store.VerdictOK, "standalone", "")
+	wantFinding(t, found["server"], store.VerdictOK, `standalone. The prefix is "`, "")
 	wantFinding(t, found["grace"], store.VerdictOK, "for 15s at least", "")
 }
 
@@ -168,11 +169,24 @@ func TestCheckOfAGrace(t *testing.T) {
 	if is := sv.Do(t, "GET", sv.epoch(7)); is != was {
 		t.Errorf("epoch: got %q, want %q as before", is, was)
 	}
-	join(t, st).Acquire(redistest.Attempt("key", "a"))
+	c := join(t, st)
+	c.Acquire(redistest.Attempt("key", "a"))
 	wantFinding(t, check(t, st, checks)["grace"], store.VerdictWarn, "in 1 of 256 buckets", "Wait")
+	wantGrace := func(key string, wantErr error) {
+		t.Helper()
+		left, err := c.Session.(store.GraceSession).Grace(t.Context(), key)
+		if !errors.Is(err, wantErr) || err == nil && (left < long/2 || left > long) {
+			t.Errorf("%q: got a grace of %v, error %v, want up to %v, error %v", key, left, err, long, wantErr)
+		}
+	}
+	wantGrace("key", nil)
+	wantGrace("another", nil)
+	wantGrace("", store.ErrInvalidKey)
 
-	sv.Do(t, "SET", sv.epoch(7), "something else")
+	sv.Do(t, "SET", sv.epoch(bucketOf("key")), "something else")
 	wantFinding(t, check(t, st, checks)["grace"], store.VerdictFail, "1 of 256", sv.prefix)
+	wantGrace("key", store.ErrForeignData)
+	wantGrace("another", nil)
 }
 
 func TestCheckWithFewRights(t *testing.T) {

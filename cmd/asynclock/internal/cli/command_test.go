@@ -3,21 +3,27 @@
 package cli_test
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/once"
+	"github.com/asynclock/asynclock-go/store/anystore"
 )
 
 // longSleep is longer than any test waits.
 const longSleep = 3 * patience
 
 // commands are the first arguments of command.
-var commands = []string{"exit", "copy", "env", "touch", "kill-self", "sleep", "stubborn", "signal", "leave", "parent"}
+var commands = []string{"exit", "copy", "env", "touch", "kill-self", "sleep", "stubborn", "signal", "leave", "parent", "job"}
 
 // command is what asynclock runs; its first argument says what that does.
 func command(args []string) int {
@@ -43,16 +49,23 @@ func command(args []string) int {
 		signal.Ignore(syscall.SIGTERM)
 		touch(args[1])
 		time.Sleep(longSleep)
-	case "signal": // FILE NUMBER: as sleep, and exit with 3 on that signal
-		number, _ := strconv.Atoi(args[2])
-		signals := make(chan os.Signal, 1)
-		signal.Notify(signals, syscall.Signal(number))
-		touch(args[1])
-		select {
-		case <-signals:
-			return 3
-		case <-time.After(longSleep):
+	case "signal": // FILE NUMBER...: as sleep, and exit with 3 when each of these signals has come
+		signals, left := make(chan os.Signal, len(args)), make(map[os.Signal]bool)
+		for _, text := range args[2:] {
+			number, _ := strconv.Atoi(text)
+			signal.Notify(signals, syscall.Signal(number))
+			left[syscall.Signal(number)] = true
 		}
+		touch(args[1])
+		for over := time.After(longSleep); len(left) > 0; {
+			select {
+			case s := <-signals:
+				delete(left, s)
+			case <-over:
+				return 0
+			}
+		}
+		return 3
 	case "leave": // FILE: start a stubborn child and leave it to itself
 		if err := exec.Command(os.Args[0], "stubborn", args[1]).Start(); err != nil {
 			return 1
@@ -65,12 +78,36 @@ func command(args []string) int {
 				return 1
 			}
 		}
+	case "job": // KEY FILE: create the file in a run of the job, then sleep
+		return job(args[1], args[2])
 	case "parent": // FILE: start a stubborn child, then behave as sleep
 		child := exec.Command(os.Args[0], "stubborn", args[1])
 		if err := child.Start(); err != nil {
 			return 1
 		}
 		time.Sleep(longSleep)
+	}
+	return 0
+}
+
+// job runs a job once a day, for longer than any test waits.
+func job(key, file string) int {
+	store, err := anystore.Open(context.Background(), os.Getenv("ASYNCLOCK_REDIS_URL"), anystore.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return 1
+	}
+	locks, err := asynclock.New(store, asynclock.WithOwnedStore(), asynclock.WithoutLogger(), asynclock.WithTTL(time.Second), asynclock.WithDescription("billing on app-1, pid 4712"))
+	if err != nil {
+		return 1
+	}
+	defer func() { _ = locks.Close(context.Background()) }()
+	_, err = once.Do(context.Background(), locks, key, 24*time.Hour, func(context.Context, once.Run) error {
+		touch(file)
+		time.Sleep(longSleep)
+		return nil
+	})
+	if err != nil {
+		return 1
 	}
 	return 0
 }

@@ -37,7 +37,7 @@ added, never renamed or removed:
 `
 
 func (a *app) doctorCommand() *cobra.Command {
-	asJSON, ttl := false, store.DefaultTTL
+	ttl := store.DefaultTTL
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find out whether the server is fit for locks",
@@ -57,44 +57,43 @@ few seconds, and half a minute at most.
   asynclock doctor --json | jq -r 'select(.fix != "").fix'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.diagnose(cmd.Context(), asJSON, func(ctx context.Context, st store.Store) ([]doctor.Finding, error) {
+			return a.diagnose(cmd.Context(), func(ctx context.Context, st store.Store) ([]doctor.Finding, error) {
 				return doctor.Check(ctx, st, doctor.WithTTL(ttl))
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per finding and line")
+	a.addJSON(cmd, "finding")
 	cmd.Flags().DurationVar(&ttl, "ttl", ttl, "the `TTL` that the clients use: a server may be too slow for a short one")
 	return cmd
 }
 
 func (a *app) whyCommand() *cobra.Command {
-	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "why KEY",
 		Short: "Find out why a wait for a key takes long",
 		Long: `why finds out why a wait for a key takes long: who holds the key, whether that
 holder renews it, how many wait, and whether the server grants anything at
-present. It looks at the key for two seconds and does not touch it. It exits with
-0 also if the key is held.
+present. It looks at the key until the holder has renewed it, or should have, for
+nine seconds at most, and does not touch it. It exits with 0 also if the key is held.
 ` + findingsHelp,
 		Example: `  # Why does the deployment not begin?
   asynclock why deploy`,
 		Args:              oneKey,
 		ValidArgsFunction: a.completeKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.diagnose(cmd.Context(), asJSON, func(ctx context.Context, st store.Store) ([]doctor.Finding, error) {
+			return a.diagnose(cmd.Context(), func(ctx context.Context, st store.Store) ([]doctor.Finding, error) {
 				return doctor.Why(ctx, st, args[0])
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per finding and line")
+	a.addJSON(cmd, "finding")
 	return cmd
 }
 
 // diagnose prints what examine finds, and exits as the worst verdict says. A store that can't be opened is a finding, too.
-func (a *app) diagnose(ctx context.Context, asJSON bool, examine func(context.Context, store.Store) ([]doctor.Finding, error)) error {
+func (a *app) diagnose(ctx context.Context, examine func(context.Context, store.Store) ([]doctor.Finding, error)) error {
 	findings, err := a.examine(ctx, examine)
-	if asJSON {
+	if a.asJSON {
 		for _, f := range findings {
 			err = errors.Join(err, printJSON(a.stdout, f))
 		}

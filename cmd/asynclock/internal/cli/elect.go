@@ -47,11 +47,8 @@ leads.
 		Args:              keyAndCommand,
 		ValidArgsFunction: a.completeKeyAndCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.grace < 0 {
-				return &exitError{code: exitUsage, err: errors.New("--grace is negative")}
-			}
-			if !cmd.Flags().Changed("grace") {
-				o.grace = o.ttl / 10
+			if err := checkGrace(cmd, &o.grace, o.ttl); err != nil {
+				return err
 			}
 			o.key = args[0]
 			return a.elect(cmd.Context(), o, args[1:])
@@ -60,8 +57,7 @@ leads.
 	flags := cmd.Flags()
 	flags.DurationVar(&o.ttl, "ttl", asynclock.DefaultTTL,
 		"how long others wait if this host dies, and how long a server outage the leadership survives")
-	flags.DurationVar(&o.grace, "grace", 0,
-		"after a loss, how long the command may take to end; default a tenth of --ttl")
+	addGrace(cmd, &o.grace)
 	flags.StringVar(&o.value, "value", "", "what observers of the Go package elect see of this leader, for example an address")
 	flags.StringVar(&o.holder, "holder", "", "description of the leader that others see; default command, host and pid")
 	return cmd

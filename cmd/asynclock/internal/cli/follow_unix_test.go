@@ -79,14 +79,12 @@ func TestFollowingEndsByASignal(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
 	redis.hold(t, "k")
-	for _, args := range [][]string{{"watch"}, {"note", "k", "--follow"}} {
-		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-			c := redis.piped(t, args...)
-			c.line(t)
-			c.signal(t, syscall.SIGUSR1) // means nothing
-			c.signal(t, s)
-			c.result().want(t, 128+int(s))
-		}
+	for s, args := range map[syscall.Signal][]string{syscall.SIGINT: {"watch"}, syscall.SIGTERM: {"note", "k", "--follow"}} {
+		c := redis.piped(t, args...)
+		c.line(t)
+		c.signal(t, syscall.SIGUSR1) // means nothing
+		c.signal(t, s)
+		c.result().want(t, 128+int(s))
 	}
 }
 
@@ -95,29 +93,25 @@ func TestFollowingEndsWithItsReader(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
 	redis.hold(t, "k")
-	for _, args := range [][]string{{"watch"}, {"note", "k", "--follow"}} {
-		c := redis.piped(t, args...)
-		c.line(t)
-		c.closer.Close()
-		c.result().want(t, 128+13)
-	}
+	c := redis.piped(t, "watch")
+	c.line(t)
+	c.closer.Close()
+	c.result().want(t, 128+13)
 }
 
 // TestHoldUntilASignal: it unlocks and exits with 0. One that comes while it waits for the key ends it otherwise.
 func TestHoldUntilASignal(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		c := redis.piped(t, "hold", "k", "-n")
-		c.line(t)
-		c.signal(t, syscall.SIGUSR1) // means nothing
-		c.signal(t, syscall.SIGTSTP) // a stopped process would lose the key
-		c.signal(t, s)
-		c.result().want(t, 0)
-	}
+	c := redis.piped(t, "hold", "k", "-n")
+	c.line(t)
+	c.signal(t, syscall.SIGUSR1) // means nothing
+	c.signal(t, syscall.SIGTSTP) // a stopped process would lose the key
+	c.signal(t, syscall.SIGHUP)
+	c.result().want(t, 0)
 	locks := redis.newClient(t)
 	redis.hold(t, "k")
-	c := redis.piped(t, "hold", "k", "-q")
+	c = redis.piped(t, "hold", "k", "-q")
 	kit.Eventually(t, "a waiter", func() bool {
 		info, err := locks.Inspect(t.Context(), "k")
 		return err == nil && info.Waiters == 1

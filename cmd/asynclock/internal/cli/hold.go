@@ -39,7 +39,6 @@ type holdJSON struct {
 
 func (a *app) holdCommand() *cobra.Command {
 	var o holdOptions
-	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "hold KEY [flags]",
 		Short: "Take a key, and hold it until stdin closes",
@@ -59,16 +58,16 @@ func (a *app) holdCommand() *cobra.Command {
 				return err
 			}
 			o.key = args[0]
-			return a.hold(cmd.Context(), &o, asJSON)
+			return a.hold(cmd.Context(), &o)
 		},
 	}
 	o.addTo(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	a.addJSON(cmd, "")
 	return cmd
 }
 
 // hold takes the key and keeps it for as long as it should.
-func (a *app) hold(ctx context.Context, o *holdOptions, asJSON bool) error {
+func (a *app) hold(ctx context.Context, o *holdOptions) error {
 	signals, stop := handleSignals()
 	defer stop()
 	locks, lease, err := a.take(ctx, o, "hold", signals)
@@ -80,7 +79,7 @@ func (a *app) hold(ctx context.Context, o *holdOptions, asJSON bool) error {
 	defer restore()
 	endNote := a.keepNote(lease, o.note)
 	printed := make(chan error, 1)
-	go func() { printed <- a.printHeld(lease, asJSON) }() // ends with its reader, or with the process
+	go func() { printed <- a.printHeld(lease) }() // ends with its reader, or with the process
 	err = a.keep(ctx, lease, signals, printed)
 	endNote()
 	unlocked := lease.Unlock(context.WithoutCancel(ctx))
@@ -94,8 +93,8 @@ func (a *app) hold(ctx context.Context, o *holdOptions, asJSON bool) error {
 }
 
 // printHeld says that the key was taken.
-func (a *app) printHeld(lease *asynclock.Lease, asJSON bool) error {
-	if asJSON {
+func (a *app) printHeld(lease *asynclock.Lease) error {
+	if a.asJSON {
 		return printJSON(a.stdout, holdJSON{lease.Key(), lease.Token()})
 	}
 	_, err := fmt.Fprintf(a.stdout, "%d %s\n", lease.Token(), plain.Text(lease.Key()))

@@ -71,23 +71,12 @@ func TestHoldUntilStdinCloses(t *testing.T) {
 	object(t, got.stdout, "key", "token")
 }
 
-// TestHoldTakesTheOptionsOfRun: each changes what is taken, how, or for how long.
+// TestHoldTakesTheOptionsOfRun, which the tests of run look at more closely.
 func TestHoldTakesTheOptionsOfRun(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
 	redis.hold(t, "held")
-	redis.run(t, "hold", "held", "--wait", "0").want(t, 75, `"held" is held by a test`)
 	redis.run(t, "hold", "held", "-w", "0.5", "-E", "3").want(t, 3, `no lock on "held" within 500ms`)
-	redis.run(t, "hold", "held", "-q", "-n").want(t, 75)
-
-	for _, flags := range [][]string{{"--shared"}, {"--permits", "1", "--of", "2"}} {
-		args := append([]string{"hold", "part" + flags[0], "-n"}, flags...)
-		holds := redis.talk(t, args...)
-		holds.says(t, "\n")
-		redis.run(t, args...).want(t, 0)
-		holds.stdin.Close()
-		finished(t, holds.done).want(t, 0)
-	}
 	redis.run(t, "hold", "min", "--min-hold", "1h").want(t, 0)
 	redis.run(t, "hold", "min", "-n").want(t, 75, "is held by pid ", " hold")
 }
@@ -100,7 +89,6 @@ func TestHoldIsLost(t *testing.T) {
 	forced.says(t, "\n")
 	redis.run(t, "unlock", "--force", "--token", "0", "k").want(t, 0)
 	finished(t, forced.done).want(t, 79, `asynclock: "k": lease lost: unlocked by force`)
-	finished(t, redis.talk(t, "hold", "k", "--max-hold", brief).done).want(t, 79, "maximum hold reached")
 }
 
 // TestHoldThatNobodyHears: without its line the key is of no use, so it is given back.

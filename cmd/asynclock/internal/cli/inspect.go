@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +15,6 @@ import (
 )
 
 func (a *app) lsCommand() *cobra.Command {
-	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "ls [PREFIX]",
 		Short: "List the keys that are held or waited for",
@@ -29,16 +29,12 @@ Keys that come or go meanwhile may or may not be in the list.
   asynclock ls --json | jq -r 'select(.waiters > 10).key'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			prefix := ""
-			if len(args) == 1 {
-				prefix = args[0]
-			}
 			locks, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer locks.close()
-			infos, err := list(cmd.Context(), locks, prefix)
+			infos, err := list(cmd.Context(), locks, strings.Join(args, ""))
 			if name := cmd.Flags().Lookup("prefix"); err == nil && len(infos) == 0 && name.Changed {
 				a.complain("no locks under the name %q, which --prefix gives; keys that begin so: asynclock ls %s", a.prefix, a.prefix)
 			}
@@ -46,14 +42,14 @@ Keys that come or go meanwhile may or may not be in the list.
 			case err != nil && len(infos) == 0:
 				return err
 			// Results from before an error are still worth showing.
-			case asJSON:
+			case a.asJSON:
 				return errors.Join(err, printJSONLines(a.stdout, infos))
 			default:
 				return errors.Join(err, printTable(a.stdout, infos))
 			}
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per key and line")
+	a.addJSON(cmd, "key")
 	return cmd
 }
 
@@ -74,7 +70,6 @@ func list(ctx context.Context, locks *connection, prefix string) ([]asynclock.In
 }
 
 func (a *app) inspectCommand() *cobra.Command {
-	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "inspect KEY",
 		Short: "Show who holds a key and who waits for it",
@@ -103,12 +98,12 @@ It exits with 0 whether the key is held or not.
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return printJSON(a.stdout, newInspectJSON(info))
 			}
 			return printInfo(a.stdout, info)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	a.addJSON(cmd, "")
 	return cmd
 }

@@ -44,10 +44,8 @@ type noteJSON struct {
 	Note   string `json:"note"`
 }
 
-type noteOptions struct{ follow, asJSON bool }
-
 func (a *app) noteCommand() *cobra.Command {
-	var o noteOptions
+	follow := false
 	cmd := &cobra.Command{
 		Use:   "note KEY [flags]",
 		Short: "Print the note of a key's holder, as the address of a leader",
@@ -60,21 +58,21 @@ func (a *app) noteCommand() *cobra.Command {
 		Args:              oneKey,
 		ValidArgsFunction: a.completeKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.follow {
+			if follow {
 				return a.follow(cmd.Context(), func(ctx context.Context, locks *connection) error {
-					return a.followNote(ctx, locks, o, args[0])
+					return a.followNote(ctx, locks, args[0])
 				})
 			}
-			return a.note(cmd.Context(), o, args[0])
+			return a.note(cmd.Context(), args[0])
 		},
 	}
-	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on, and print each change")
-	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print a JSON object")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on, and print each change")
+	a.addJSON(cmd, "")
 	return cmd
 }
 
 // note prints the note as it is.
-func (a *app) note(ctx context.Context, o noteOptions, key string) error {
+func (a *app) note(ctx context.Context, key string) error {
 	locks, err := a.connect(ctx)
 	if err != nil {
 		return err
@@ -85,13 +83,13 @@ func (a *app) note(ctx context.Context, o noteOptions, key string) error {
 		return err
 	}
 	none := len(leader.Value) == 0
-	if !none || o.asJSON {
-		err = a.printNote(leader, o)
+	if !none || a.asJSON {
+		err = a.printNote(leader)
 	}
 	switch {
 	case err != nil || !none:
 		return err
-	case o.asJSON:
+	case a.asJSON:
 		return &exitError{code: exitHeld}
 	case leader.Token == 0:
 		return &exitError{code: exitHeld, err: fmt.Errorf("nobody holds %q", key)}
@@ -100,7 +98,7 @@ func (a *app) note(ctx context.Context, o noteOptions, key string) error {
 }
 
 // followNote prints the note whenever it has changed.
-func (a *app) followNote(ctx context.Context, locks *connection, o noteOptions, key string) error {
+func (a *app) followNote(ctx context.Context, locks *connection, key string) error {
 	if _, err := elect.Current(ctx, locks.Client, key); err != nil {
 		return err // Observe would go on without a server
 	}
@@ -114,7 +112,7 @@ func (a *app) followNote(ctx context.Context, locks *connection, o noteOptions, 
 			if !open {
 				return errors.Join(ctx.Err(), errors.New("the note can't be read any more"))
 			}
-			if err := a.printNote(leader, o); err != nil {
+			if err := a.printNote(leader); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -123,8 +121,8 @@ func (a *app) followNote(ctx context.Context, locks *connection, o noteOptions, 
 	}
 }
 
-func (a *app) printNote(leader elect.Leader, o noteOptions) error {
-	if o.asJSON {
+func (a *app) printNote(leader elect.Leader) error {
+	if a.asJSON {
 		return printJSON(a.stdout, noteJSON{leader.Key, leader.Token != 0, leader.Holder, leader.Token, string(leader.Value)})
 	}
 	text := ""

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/plain"
 )
@@ -26,6 +28,15 @@ With --json, always these fields:
   used          of permits: how many are out
   limit         of permits: how many there are; 0 if nobody has any
 `
+
+// addJSON gives a command the flag --json. It prints one object, or, unless each is empty, one for each of those.
+func (a *app) addJSON(cmd *cobra.Command, each string) {
+	usage := "print a JSON object"
+	if each != "" {
+		usage = "print one JSON object per " + each + " and line"
+	}
+	cmd.Flags().BoolVar(&a.asJSON, "json", false, usage)
+}
 
 // The JSON output for programs. Fields may be added, never renamed or removed.
 type (

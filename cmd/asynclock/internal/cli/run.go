@@ -60,23 +60,35 @@ func (a *app) runCommand() *cobra.Command {
 		Args:              keyAndCommand,
 		ValidArgsFunction: a.completeKeyAndCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.grace < 0 {
-				return &exitError{code: exitUsage, err: errors.New("--grace is negative")}
+			if err := checkGrace(cmd, &o.grace, o.ttl); err != nil {
+				return err
 			}
 			if err := o.check(cmd); err != nil {
 				return err
-			}
-			if !cmd.Flags().Changed("grace") {
-				o.grace = o.ttl / 10
 			}
 			o.key = args[0]
 			return a.run(cmd.Context(), o, args[1:])
 		},
 	}
 	o.addTo(cmd)
-	cmd.Flags().DurationVar(&o.grace, "grace", 0,
-		"after a loss, how long the command may take to end; default a tenth of --ttl")
+	addGrace(cmd, &o.grace)
 	return cmd
+}
+
+// addGrace gives a command the flag --grace.
+func addGrace(cmd *cobra.Command, grace *time.Duration) {
+	cmd.Flags().DurationVar(grace, "grace", 0, "after a loss, how long the command may take to end; default a tenth of --ttl")
+}
+
+// checkGrace completes the flag.
+func checkGrace(cmd *cobra.Command, grace *time.Duration, ttl time.Duration) error {
+	if *grace < 0 {
+		return &exitError{code: exitUsage, err: errors.New("--grace is negative")}
+	}
+	if !cmd.Flags().Changed("grace") {
+		*grace = ttl / 10
+	}
+	return nil
 }
 
 // run takes the lock, runs the command and unlocks.

@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/asynclock/asynclock-go/internal/board"
 	"github.com/asynclock/asynclock-go/internal/plain"
 	"github.com/asynclock/asynclock-go/once"
 )
 
 func (a *app) runsCommand() *cobra.Command {
-	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "runs KEY",
 		Short: "Show the last run of a job that runs once in an interval",
@@ -51,13 +51,17 @@ With --json, always these fields:
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return printJSON(a.stdout, newRunJSON(args[0], last))
 			}
-			return printRun(a.stdout, args[0], last)
+			ended := ""
+			if !last.Start.IsZero() {
+				ended = board.EndOf(cmd.Context(), locks, args[0], &last)
+			}
+			return printRun(a.stdout, args[0], last, ended)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	a.addJSON(cmd, "")
 	return cmd
 }
 
@@ -90,19 +94,15 @@ func stamp(t time.Time) string {
 }
 
 // printRun prints the last run, for people.
-func printRun(out io.Writer, key string, last once.RunInfo) error {
+func printRun(out io.Writer, key string, last once.RunInfo, ended string) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "key\t%s\n", plain.Text(key))
 	if last.Start.IsZero() {
 		fmt.Fprintln(table, "last run\tnone is known")
 		return table.Flush()
 	}
-	ended := "not recorded: it runs, was interrupted, or died"
-	if !last.Ended.IsZero() {
-		ended = fmt.Sprintf("%s, after %s", stamp(last.Ended), plain.Seconds(last.Ended.Sub(last.Began)))
-	}
-	fmt.Fprintf(table, "interval\t%s\n", stamp(last.Start))
-	fmt.Fprintf(table, "began\t%s\n", stamp(last.Began))
+	fmt.Fprintf(table, "interval\t%s\n", plain.Stamp(last.Start))
+	fmt.Fprintf(table, "began\t%s\n", plain.Stamp(last.Began))
 	fmt.Fprintf(table, "ended\t%s\n", ended)
 	fmt.Fprintf(table, "by\t%s\n", plain.Text(last.By))
 	fmt.Fprintf(table, "attempt\t%d\n", last.Attempt)

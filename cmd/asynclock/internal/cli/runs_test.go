@@ -46,16 +46,3 @@ func TestRunsShowsTheLastRun(t *testing.T) {
 	}
 	redis.run(t, "runs").want(t, 64, "give one KEY")
 }
-
-// Another's note beside the key is no run.
-func TestRunsOfAKeyThatIsNoJob(t *testing.T) {
-	t.Parallel()
-	redis := startRedis(t)
-	lease := redis.hold(t, "key")[0]
-	if err := lease.SetNote(t.Context(), []byte("leader"), time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	if got := redis.run(t, "runs", "key"); got.code == 0 || !strings.Contains(got.stderr, "no record of a run") {
-		t.Errorf("got code %d and %q, want an error", got.code, got.stderr)
-	}
-}

@@ -167,7 +167,6 @@ func TestUnlockAsksOnATerminal(t *testing.T) {
 		valid              bool
 	}{
 		{"\n", "not confirmed; nothing was taken", "code 75", true},
-		{"n\n", "not confirmed; nothing was taken", "code 75", true},
 		{"y\n", "k: taken from its holder", "code 0", false},
 		{"", "k: nobody held it", "code 0", false},
 	} {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 	"os"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -54,12 +55,8 @@ func (a *app) topCommand() *cobra.Command {
 				return err
 			}
 			defer locks.close()
-			prefix := ""
-			if len(args) == 1 {
-				prefix = args[0]
-			}
 			ctx, interrupted := a.untilSignal(cmd.Context())
-			program := tea.NewProgram(newTop(ctx, locks.Client, prefix),
+			program := tea.NewProgram(newTop(ctx, locks.Client, strings.Join(args, "")),
 				tea.WithContext(ctx), tea.WithInput(a.stdin), tea.WithOutput(a.stdout), tea.WithoutSignalHandler())
 			_, err = program.Run()
 			return interrupted(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/exp/teatest/v2"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -337,4 +338,20 @@ func TestTopInATerminal(t *testing.T) {
 		teatest.WithDuration(time.Minute))
 	terminal.Type("q")
 	terminal.WaitFinished(t, teatest.WithFinalTimeout(time.Minute))
+}
+
+// TopScreen is what top shows after two lists, a second apart, for tests of pages.
+func TopScreen(ctx context.Context, locks *asynclock.Client, between func()) string {
+	m, now := newTop(ctx, locks, ""), time.Now()
+	m.now = func() time.Time { return now }
+	m.Update(tea.WindowSizeMsg{Width: 110, Height: 5})
+	m.Update(m.look())
+	between()
+	now = now.Add(time.Second)
+	m.Update(m.look())
+	var screen strings.Builder
+	for line := range strings.Lines(ansi.Strip(m.View().Content)) {
+		screen.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return screen.String()
 }

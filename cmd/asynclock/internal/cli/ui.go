@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,9 +49,7 @@ func (a *app) uiCommand() *cobra.Command {
   asynclock ui --listen 127.0.0.1:8080 --election scheduler --job report orders/`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				o.prefix = args[0]
-			}
+			o.prefix = strings.Join(args, "")
 			ctx, interrupted := a.untilSignal(cmd.Context())
 			return interrupted(a.ui(ctx, &o))
 		},

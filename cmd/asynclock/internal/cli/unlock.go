@@ -40,9 +40,9 @@ With --json: key, and unlocked, which is false if nobody held it.
 `
 
 type unlockOptions struct {
-	force, asJSON bool
-	token         int64
-	named         bool // --token was given
+	force bool
+	token int64
+	named bool // --token was given
 }
 
 func (a *app) unlockCommand() *cobra.Command {
@@ -73,7 +73,7 @@ func (a *app) unlockCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.force, "force", false, "required: confirms that the key is taken from its holder")
 	flags.Int64Var(&o.token, "token", 0, "take the key only from the holder with token `N`; 0: whoever holds it")
-	flags.BoolVar(&o.asJSON, "json", false, "print a JSON object")
+	a.addJSON(cmd, "")
 	if err := cmd.RegisterFlagCompletionFunc("token", a.completeToken); err != nil {
 		panic(err) // there is no such flag
 	}
@@ -103,7 +103,7 @@ func (a *app) unlock(ctx context.Context, o unlockOptions, key string) error {
 	if err != nil {
 		return err
 	}
-	if o.asJSON {
+	if a.asJSON {
 		return printJSON(a.stdout, unlockJSON{Key: key, Unlocked: unlocked})
 	}
 	return printUnlocked(a.stdout, key, unlocked)

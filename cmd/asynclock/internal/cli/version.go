@@ -25,7 +25,6 @@ type versionJSON struct {
 }
 
 func (a *app) versionCommand() *cobra.Command {
-	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
@@ -39,14 +38,14 @@ not as committed), go, os and arch.
 		RunE: func(*cobra.Command, []string) error {
 			info, _ := debug.ReadBuildInfo()
 			v := newVersionJSON(info, release)
-			if asJSON {
+			if a.asJSON {
 				return printJSON(a.stdout, v)
 			}
 			_, err := fmt.Fprintln(a.stdout, v)
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	a.addJSON(cmd, "")
 	return cmd
 }
 

@@ -61,13 +61,8 @@ type changeJSON struct {
 	PreviousUsed    int    `json:"previous_used"`
 }
 
-type watchOptions struct {
-	asJSON   bool
-	interval time.Duration
-}
-
 func (a *app) watchCommand() *cobra.Command {
-	var o watchOptions
+	var interval time.Duration
 	cmd := &cobra.Command{
 		Use:   "watch [PREFIX]",
 		Short: "Print a line when a key is taken, passed on or freed",
@@ -80,22 +75,22 @@ func (a *app) watchCommand() *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.interval < shortestInterval {
+			if interval < shortestInterval {
 				return &exitError{code: exitUsage, err: fmt.Errorf("--interval is shorter than %v", shortestInterval)}
 			}
 			prefix := strings.Join(args, "")
 			return a.follow(cmd.Context(), func(ctx context.Context, locks *connection) error {
-				return a.watch(ctx, &board.Sampler{List: locks.List, Prefix: prefix}, o)
+				return a.watch(ctx, &board.Sampler{List: locks.List, Prefix: prefix}, interval)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print one JSON object per change and line")
-	cmd.Flags().DurationVar(&o.interval, "interval", 500*time.Millisecond, "how often to list the keys")
+	a.addJSON(cmd, "change")
+	cmd.Flags().DurationVar(&interval, "interval", 500*time.Millisecond, "how often to list the keys")
 	return cmd
 }
 
 // watch prints the changes until ctx ends.
-func (a *app) watch(ctx context.Context, s *board.Sampler, o watchOptions) error {
+func (a *app) watch(ctx context.Context, s *board.Sampler, interval time.Duration) error {
 	silence := outage{say: a.complain}
 	for took := time.Duration(0); ; {
 		before, begin := s.Last, time.Now()
@@ -114,23 +109,23 @@ func (a *app) watch(ctx context.Context, s *board.Sampler, o watchOptions) error
 			return err
 		}
 		if answered {
-			if err := a.printChanges(board.Compare(before, now), o.asJSON); err != nil {
+			if err := a.printChanges(board.Compare(before, now)); err != nil {
 				return err
 			}
 		}
 		select {
-		case <-time.After(max(o.interval-took, took)): // it is busy for half of the time at most
+		case <-time.After(max(interval-took, took)): // it is busy for half of the time at most
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-func (a *app) printChanges(changes []board.Change, asJSON bool) error {
+func (a *app) printChanges(changes []board.Change) error {
 	at := time.Now()
 	for _, c := range changes {
 		var err error
-		if asJSON {
+		if a.asJSON {
 			err = printJSON(a.stdout, changeJSON{
 				at.Format(time.RFC3339Nano), string(c.Kind), newInfoJSON(c.After),
 				c.Before.Holder, c.Before.Token, c.Before.Waiters, c.Before.Used,
