@@ -67,7 +67,7 @@ func (s *stage) freezeRedis() {
 
 // isOld reports whether top or the page says that what it shows is old.
 func (s *stage) isOld() bool {
-	return strings.Contains(s.top.String(), "s ago)") || strings.Contains(s.get("./"), "s ago)")
+	return strings.Contains(s.top.lines(s)[0], "s ago)") || strings.Contains(s.get("./"), "s ago)")
 }
 
 // watchSilence stops Redis, and returns what was seen before it runs on.
@@ -90,7 +90,7 @@ func (s *stage) watchSilence() (seen silence) {
 		}
 	})
 	lookers.Go(func() { seen.opened = s.find("doctor", "--json") })
-	lookers.Go(func() { seen.top = look(thawed, func() bool { return strings.Contains(s.top.Lines()[0], "s ago)") }) })
+	lookers.Go(func() { seen.top = look(thawed, func() bool { return strings.Contains(s.top.lines(s)[0], "s ago)") }) })
 	var pages [2]bool // one of two who look may be the one who waits for Redis, so that the other need not
 	for i := range pages {
 		lookers.Go(func() { pages[i] = look(thawed, func() bool { return strings.Contains(s.get("./"), "s ago)") }) })
@@ -310,6 +310,7 @@ func (s *stage) wantSecondAttempt(name string) {
 		"asynclock.job.runs asynclock.job=report,asynclock.outcome=done":       1,
 		"asynclock.job.idle_calls asynclock.job=report,asynclock.outcome=held": float64(r.Runs.Held),
 		"asynclock.job.running asynclock.job=report":                           0,
+		"asynclock.job.repeated asynclock.job=report":                          1,
 	})
 	n := 0
 	for _, span := range r.Spans {

@@ -36,6 +36,7 @@ func ObserveJob(name string, stats *once.Stats, options ...Option) (stop func() 
 			{jobCalls, attrOutcome, "canceled", float64(c.Canceled)},
 			{jobCalls, attrOutcome, "error", float64(c.Errors)},
 			{jobMissed, "", "", float64(c.Missed)},
+			{jobAgain, "", "", float64(c.Repeated)},
 			{jobTime, "", "", c.Took.Seconds()},
 		}
 	})

@@ -16,24 +16,31 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/terminal"
 )
+
+// A screen is where the command top runs.
+type screen struct {
+	terminal *os.File // the end that the command has
+	sent     kit.Journal
+	turn     sync.Mutex // of those who look
+	width    uint16
+}
 
 // startTop starts the command top in a terminal, which is read until the test ends.
 func (s *stage) startTop() {
 	s.Helper()
-	const rows, columns = 40, 110
 	person, program := terminal.Open(s)
-	err := unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.top = terminal.NewScreen(rows, columns)
+	s.top = &screen{terminal: program, width: 110}
+	s.top.resize(s)
 	top := exec.Command(s.program, "top")
 	top.Env = append(os.Environ(), serverVariable+"="+s.redis.URL(), "TERM=vt100")
 	top.Stdin, top.Stdout, top.Stderr = program, program, program
@@ -44,17 +51,41 @@ func (s *stage) startTop() {
 	ended := make(chan struct{})
 	go func() { // ends when the terminal is closed; the test's end waits for it
 		defer close(ended)
-		_, _ = io.Copy(s.top, person)
+		_, _ = io.Copy(&s.top.sent, person)
 	}()
 	s.Cleanup(func() {
 		_ = top.Process.Kill()
 		_ = top.Wait()
-		if s.Failed() {
-			s.Logf("top showed at the end:\n%s", s.top)
-		}
 		_ = person.Close()
 		<-ended
 	})
+}
+
+// resize makes the terminal a column wider, or narrower. A program then draws all of its screen anew.
+func (c *screen) resize(t testing.TB) {
+	t.Helper()
+	c.width ^= 1
+	if err := unix.IoctlSetWinsize(int(c.terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: c.width}); err != nil {
+		t.Error(err)
+	}
+}
+
+var sequence = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|.)`)
+
+// lines are those that top shows.
+func (c *screen) lines(t testing.TB) []string {
+	t.Helper()
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	before := len(c.sent.String())
+	c.resize(t)
+	var drawn string
+	kit.Eventually(t, "top draws its screen", func() (all bool) {
+		_, drawn, _ = strings.Cut(c.sent.String()[before:], "\x1b[2J") // it is erased, and then drawn from above
+		drawn, _, all = strings.Cut(drawn, "q quit")
+		return all
+	})
+	return strings.Split(sequence.ReplaceAllString(drawn, ""), "\r\n")
 }
 
 // A row is what top and the page show of a key.
@@ -75,7 +106,7 @@ func rowOf(key string, cells []string) row {
 
 // onTop is the row of a key in top.
 func (s *stage) onTop(key string) (r row) {
-	for _, line := range s.top.Lines() {
+	for _, line := range s.top.lines(s) {
 		if strings.HasPrefix(line, key+" ") {
 			r = rowOf(key, strings.Fields(line))
 		}

@@ -74,6 +74,7 @@ var (
 	jobRunning = instrument{"asynclock.job.running", upDown, "{run}", "Runs that go on now", []string{attrJob}}
 	jobCalls   = instrument{"asynclock.job.idle_calls", counter, "{call}", "Calls that ran nothing, by why", []string{attrJob, attrOutcome}}
 	jobMissed  = instrument{"asynclock.job.missed", counter, "{interval}", "Intervals without a run", []string{attrJob}}
+	jobAgain   = instrument{"asynclock.job.repeated", counter, "{run}", "Runs after one in the same interval whose process died or lost its lease", []string{attrJob}}
 	jobTime    = instrument{"asynclock.job.time", counter, "s", "How long the job's function has run in all", []string{attrJob}}
 
 	terms          = instrument{"asynclock.election.terms", counter, "{term}", "Terms of this process by how they ended", []string{attrLeader, attrEnd}}
@@ -88,7 +89,7 @@ var instruments = []instrument{
 	requestsDecided, requestsWaiting, waitDuration, leasesHeld, leasesEnded, holdDuration,
 	leastTrust, renewals, renewalCalls, releasesBad, keysBy,
 	callDuration, clientsFailing, clientsDeaf, hooksLeftOut,
-	jobRuns, jobRunning, jobCalls, jobMissed, jobTime,
+	jobRuns, jobRunning, jobCalls, jobMissed, jobAgain, jobTime,
 	terms, leading, ledTime, leaderlessTime, unknownTime,
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/asynclock/asynclock-go/internal/proc"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
-	"github.com/asynclock/asynclock-go/internal/test/kit/terminal"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/redisstore"
@@ -38,7 +37,7 @@ type stage struct {
 	page     http.Handler
 	log      kit.Journal // of the page
 	program  string      // the command asynclock
-	top      *terminal.Screen
+	top      *screen
 	services map[string]*process
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package terminal has terminals for tests of programs that need one.
 package terminal
 
 import (
