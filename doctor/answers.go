@@ -17,8 +17,11 @@ const (
 	warmUpTime  = time.Second     // at most, before requests are measured
 	warmUps     = 10              // each of another key, as keys may have different servers
 	roundTrips  = 20
-	silentTime  = time.Second // no connection takes as long to open, except to a server that was silent
-	lateRenewal = 15          // a client sends large calls once renewals are late by this part of the TTL
+	tripPause   = 50 * time.Millisecond  // between these, because a server may be slow for moments
+	unsteady    = 100 * time.Millisecond // a request that takes as long is slow anywhere
+	unsteadyBy  = 20                     // and stands out if it takes as many times as long as half of all
+	silentTime  = time.Second            // no connection takes as long to open, except to a server that was silent
+	lateRenewal = 15                     // a client sends large calls once renewals are late by this part of the TTL
 )
 
 // server finds out whether the server answers, and how fast.
@@ -38,6 +41,9 @@ func (x *examination) server(ctx context.Context) {
 	case p99 > late:
 		x.report("answers", Warn, fact+": renewals may come late, as that is more than a fifteenth of the TTL, "+short(late),
 			"use a longer TTL, or find out what makes the server or the network slow")
+	case p99 >= unsteady && p99 >= unsteadyBy*p50:
+		x.report("answers", Note, fact+": the server or the network is slow for moments",
+			"repeat this; look for commands that take long (SLOWLOG GET of Redis), and at the load of the server")
 	case before >= silentTime:
 		x.report("answers", Warn, fact+", but one request took "+short(before)+" just before",
 			"find out whether the server was silent for so long, or whether connections open so slowly; then repeat this")
@@ -53,6 +59,9 @@ func measure(ctx context.Context, session store.Session) (before time.Duration, 
 	for n := 0; n < warm+roundTrips && ctx.Err() == nil && err == nil; n++ {
 		if n == warm && n < warmUps && time.Since(began) < warmUpTime {
 			warm++
+		}
+		if n > warm {
+			_ = pause(ctx, tripPause) // the loop ends with ctx
 		}
 		sent := time.Now()
 		_, err = session.Inspect(ctx, fmt.Sprintf("%s/%d", base, n%warmUps))

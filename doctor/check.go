@@ -19,6 +19,7 @@ const (
 //
 //   - "answers": whether it answers, and how fast. Fail: it does not, or denies it. Warn: it is so slow that renewals
 //     may come late, or it failed after some answers, or it was silent for a second or longer before it answered fast.
+//     Note: it is slow for moments.
 //   - "lock": a scratch key is taken, renewed and given back. Fail: that is not possible. Warn: the server grants
 //     nothing yet, as after a restart or a failover. Note: the store shortens the TTL.
 //   - "messages": a waiter is told of a release. Note: the store does not tell, so waiters poll. Warn: the store could
@@ -28,7 +29,7 @@ const (
 //     to list. Warn: foreign data, or keys without a TTL.
 //
 // If the server does not answer, only "answers" and the findings of the store itself are there. Check then takes at most
-// ten seconds, and otherwise at most half a minute, usually less than one second and the time of the store's own checks.
+// ten seconds, and otherwise at most half a minute, usually two seconds and the time of the store's own checks.
 //
 // The error is [store.ErrInvalidOption] for a nil store, for one that no function of its package has made, or for a bad
 // option. It is that of ctx if ctx ended before all was checked; the findings until then come with it. Otherwise it is

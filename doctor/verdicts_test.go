@@ -43,7 +43,15 @@ func TestVerdicts(t *testing.T) {
 				n := 0
 				w.bad.Every(func(c asynclocktest.Call) bool { n++; return c.Op == asynclocktest.Inspect && n > 14 }, asynclocktest.Hang)
 			},
-			"warn answers, ok lock, ok messages, ok locks", "warn answers: Answers within 0s (p50) and 3s (p99 of 5 requests): renewals may come late",
+			"warn answers, ok lock, ok messages, ok locks", "warn answers: Answers within 0s (p50) and 2.8s (p99 of 5 requests): renewals may come late",
+		},
+		"the server is slow for a moment": {
+			func(w *world) {
+				w.later(600*time.Millisecond, func(store.Session) {
+					w.bad.Next(asynclocktest.Inspect.Any, asynclocktest.Slow(120*time.Millisecond, 0))
+				})
+			},
+			"note answers, ok lock, ok messages, ok locks", "note answers: Answers within 0s (p50) and 120ms (p99 of 20 requests): the server or the network is slow for moments",
 		},
 		"the server was silent": {
 			func(w *world) { w.bad.Next(asynclocktest.Inspect.Any, asynclocktest.Slow(2*time.Second, 0)) },
