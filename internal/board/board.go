@@ -42,9 +42,10 @@ type Board struct {
 	Last  Sample          // nil before the first
 	Rows  map[string]*Row // by key
 	began time.Time
-	seen  time.Time // the time of the last whole sample
-	whole bool      // a sample had all keys
-	rates bool      // the last two were so close that grants could be counted
+	seen  time.Time   // the time of the last whole sample
+	whole bool        // a sample had all keys
+	rates bool        // the last two were so close that grants could be counted
+	looks []time.Time // the samples of the last RateWindow, since began
 }
 
 // A Row is a key. One that was granted lately stays for RateWindow when it is free.
@@ -85,8 +86,10 @@ func (b *Board) Update(now time.Time, s Sample, whole bool) {
 		default:
 		}
 	}
+	isPast := func(at time.Time) bool { return at.Before(b.began) || now.Sub(at) >= RateWindow }
+	b.looks = append(slices.DeleteFunc(b.looks, isPast), now)
 	for key, row := range b.Rows {
-		row.grants = slices.DeleteFunc(row.grants, func(at time.Time) bool { return at.Before(b.began) || now.Sub(at) >= RateWindow })
+		row.grants = slices.DeleteFunc(row.grants, isPast)
 		if _, isThere := s[key]; !isThere && len(row.grants) == 0 {
 			delete(b.Rows, key)
 			continue
@@ -128,3 +131,6 @@ func (b *Board) Rate(r *Row, now time.Time) float64 {
 	}
 	return float64(len(r.grants)) / seen.Seconds()
 }
+
+// isFast reports whether each of several samples had another holder of a key. Then there were more between them, probably.
+func (b *Board) isFast(r *Row) bool { return len(r.grants) > 1 && len(r.grants) >= len(b.looks)-1 }

@@ -58,9 +58,9 @@ func TestGaps(t *testing.T) {
 	look(0)
 	look(time.Second, held("same", 1), held("other", 1))
 	look(4*time.Second, held("same", 1), held("other", 2))
-	wants("after 4 s", map[string]string{"same": "4s 0.2", "other": "0s 0.4"})
+	wants("after 4 s", map[string]string{"same": "4s 0.2", "other": "0s 0.4+"})
 	look(7*time.Second, held("same", 1), held("other", 3))
-	wants("after 7 s more", map[string]string{"same": "11s 0.0", "other": "0s+ 0.2"})
+	wants("after 7 s more", map[string]string{"same": "11s 0.0", "other": "0s+ 0.2+"})
 	for range 3 { // an outage
 		now = now.Add(time.Minute)
 		b.Update(now, b.Last, false)

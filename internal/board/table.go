@@ -43,6 +43,9 @@ func (b *Board) Cells(r *Row, now time.Time) (cells [Columns]string) {
 	}
 	if b.rates {
 		cells[ByGrants] = strconv.FormatFloat(b.Rate(r, now), 'f', 1, 64)
+		if b.isFast(r) {
+			cells[ByGrants] += "+"
+		}
 	}
 	if !r.Held {
 		return cells

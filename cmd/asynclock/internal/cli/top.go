@@ -27,8 +27,9 @@ It lists the keys once a second at most, and pauses for twelve times as long as
 that takes, or as the list before took if that was quicker. So it sees no holder
 that comes and goes meanwhile. A list that is older than two seconds says so.
 HELD FOR counts from when top saw the holder first. A + behind it says that the
-holder may have been there for longer. GRANTS/S is not known while lists are more
-than ten seconds apart.
+holder may have been there for longer. One behind GRANTS/S says that each list had
+another holder, so there were probably more between them. GRANTS/S is not known
+while lists are more than ten seconds apart.
 
 Keys of the terminal:
   up, down, PgUp, PgDn, Home, End    choose a key
