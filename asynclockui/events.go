@@ -25,7 +25,7 @@ const (
 
 // sendEvents keeps a page up to date: it sends the body each time that it has changed, as server-sent events.
 func (p *page) sendEvents(w http.ResponseWriter, r *http.Request) {
-	name, view := p.liveView(r)
+	name, about, view := p.liveView(r)
 	if view == nil {
 		p.fail(w, http.StatusNotFound, "There are no such events.")
 		return
@@ -42,9 +42,9 @@ func (p *page) sendEvents(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, http.StatusServiceUnavailable, "Too many look at this page.")
 		return
 	}
-	if name == "key" || name == "jobs" {
+	if about != "" {
 		var leave func()
-		view, leave = p.shared.join(name+" "+r.FormValue("key"), view)
+		view, leave = p.shared.join(about, view)
 		defer leave()
 	}
 	stream := http.NewResponseController(w)
@@ -94,20 +94,21 @@ func (p *page) sendBodies(ctx context.Context, w http.ResponseWriter, stream *ht
 	return nil
 }
 
-// liveView returns the template of the page that the events are for, and what it shows.
-func (p *page) liveView(r *http.Request) (name string, view look) {
+// liveView returns the template of the page that the events are for, and what it shows. All streams about the same share what
+// they ask the store; those about nothing ask it nothing by themselves.
+func (p *page) liveView(r *http.Request) (name, about string, view look) {
 	q := r.URL.Query()
 	switch name = q.Get("page"); name {
 	case "locks":
-		return name, func(ctx context.Context) (any, error) { return p.locksView(ctx, choiceOf(q)) }
+		return name, "", func(ctx context.Context) (any, error) { return p.locksView(ctx, choiceOf(q)) }
 	case "key":
 		if key := q.Get("key"); p.shows(key) {
-			return name, func(ctx context.Context) (any, error) { return p.keyView(ctx, key) }
+			return name, "key " + key, func(ctx context.Context) (any, error) { return p.keyView(ctx, key) }
 		}
 	case "jobs":
-		return name, func(ctx context.Context) (any, error) { return p.jobsView(ctx), nil }
+		return name, "jobs", func(ctx context.Context) (any, error) { return p.jobsView(ctx), nil }
 	case "stats":
-		return name, func(context.Context) (any, error) { return p.statsView() }
+		return name, "", func(context.Context) (any, error) { return p.statsView() }
 	}
-	return "", nil
+	return "", "", nil
 }

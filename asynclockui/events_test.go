@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,6 +75,29 @@ func TestManyWatchOneKey(t *testing.T) {
 			leave()
 		}()
 		w.has(w.answer(http.StatusOK, httptest.NewRequestWithContext(ctx, http.MethodGet, "/events?page=key&key=k", nil)), "theirs", "!nobody")
+	})
+}
+
+// TestManyWatchASlowKey: those who wait for an answer share it, and no stream is longer than others.
+func TestManyWatchASlowKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.store.inspectTakes.Store(int64(2 * time.Second))
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				begin := time.Now()
+				stream := w.get(http.StatusOK, "events?page=key&key=k")
+				if n, took := strings.Count(stream, "event: "), time.Since(begin); n < 10 || took > 24*time.Second {
+					t.Errorf("got %d events in %v, want 10 at least, in 20 s", n, took)
+				}
+			})
+		}
+		all.Wait()
+		if n := w.store.inspects.Load(); n > 13 {
+			t.Errorf("got %d requests, want one after the other", n)
+		}
 	})
 }
 

@@ -51,7 +51,7 @@ func (p *page) lastRun(ctx context.Context, key string) ([]fact, error) {
 	case run.Start.IsZero():
 		return []fact{{"Last run", "none is known"}}, nil
 	}
-	return runFacts(ctx, p.locks, key, &run), nil
+	return runFacts(ctx, p.locks, key, run), nil
 }
 
 func (p *page) leader(ctx context.Context, key string) ([]fact, error) {

@@ -115,18 +115,18 @@ const mostNote = 200
 // addNote shows a note. That of a job is the record of its last run. That of an election is the leader's value.
 func (v *keyView) addNote(ctx context.Context, locks *asynclock.Client, key string, note asynclock.Note) {
 	if run, err := once.LastRun(ctx, locks, key); err == nil && !run.Start.IsZero() {
-		v.Facts = append(v.Facts, runFacts(ctx, locks, key, &run)...)
+		v.Facts = append(v.Facts, runFacts(ctx, locks, key, run)...)
 		return
 	}
 	v.add("Note", plain.Start(string(note.Data), mostNote))
 	v.add("Note by token", number(note.Token))
 }
 
-func runFacts(ctx context.Context, locks *asynclock.Client, key string, run *once.RunInfo) []fact {
+func runFacts(ctx context.Context, locks *asynclock.Client, key string, run once.RunInfo) []fact {
 	facts := []fact{
 		{"Interval", plain.Stamp(run.Start)},
 		{"Run began", plain.Stamp(run.Began)},
-		{"Run ended", board.EndOf(ctx, locks, key, run)},
+		{"Run ended", board.EndOf(ctx, locks, key, run, func() (once.RunInfo, error) { return once.LastRun(ctx, locks, key) })},
 		{"Run by", plain.Text(run.By)},
 		{"Attempt", number(int64(run.Attempt))},
 		{"Missed before", number(int64(run.Missed))},

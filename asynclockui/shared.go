@@ -22,9 +22,10 @@ type shared struct {
 
 // An answer is what one of the streams has been shown last.
 type answer struct {
-	asking chan struct{} // has room for one, who has view and at
+	asking chan struct{} // has room for one, who has the three below
 	view   any
-	at     time.Time
+	at     time.Time // when it was asked for
+	next   time.Time // when it is to be asked for again
 
 	streams int // under the mutex of shared
 }
@@ -58,13 +59,15 @@ func (a *answer) look(ctx context.Context, notBefore time.Time, ask look) (any, 
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if a.at.Before(notBefore) || time.Since(a.at) >= eventPause-early {
-		begin := time.Now()
+	if begin := time.Now(); a.at.Before(notBefore) || !begin.Add(early).Before(a.next) {
 		view, err := ask(context.WithoutCancel(ctx)) // to the end, because others wait for it
 		if err != nil {
 			return nil, err
 		}
-		a.view, a.at = view, begin
+		a.view, a.at, a.next = view, begin, begin.Add(eventPause)
+		if soon := time.Now().Add(eventPause / 2); soon.After(a.next) {
+			a.next = soon // those who have waited for a slow store share its answer
+		}
 	}
 	return a.view, ctx.Err()
 }

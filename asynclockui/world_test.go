@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -119,6 +120,7 @@ type counted struct {
 	store.Store
 
 	lists, inspects atomic.Int32
+	inspectTakes    atomic.Int64                          // a duration
 	before          atomic.Pointer[func(context.Context)] // a list; nil: nothing
 }
 
@@ -156,5 +158,6 @@ func (s countedSession) List(ctx context.Context, prefix string) iter.Seq2[store
 
 func (s countedSession) Inspect(ctx context.Context, key string) (store.Info, error) {
 	s.of.inspects.Add(1)
+	time.Sleep(time.Duration(s.of.inspectTakes.Load()))
 	return s.memorySession.Inspect(ctx, key)
 }

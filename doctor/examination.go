@@ -14,7 +14,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// ScratchPrefix is at the beginning of the keys that [Check] and [Why] take. A random name follows.
+// ScratchPrefix is at the beginning of the keys that [Check] takes. A random name follows.
 const ScratchPrefix = "asynclock-doctor/"
 
 // endTime bounds each thing that is done in any case: to give a scratch key back, and to close a session.

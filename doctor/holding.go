@@ -32,7 +32,7 @@ func (w *wait) holder(info *store.Info, c *change) {
 		return
 	}
 	fix := ""
-	if !c.passed {
+	if !c.passed || info.Mode != store.Exclusive {
 		fix = w.ending(info)
 	}
 	w.report("holder", Note, fact, fix)
@@ -49,7 +49,7 @@ func (w *wait) ending(info *store.Info) string {
 	return "if it must not go on, end its process; or take the key from it: " + w.unlock(info)
 }
 
-// unlock is the command that takes the key from its holder, and from no other.
+// unlock is the command that takes the key from its holder, and from no other unless the holder has no token.
 func (w *wait) unlock(info *store.Info) string {
 	return fmt.Sprintf("%sunlock %s --force --token %d", command, quoted(w.key), info.Token)
 }
@@ -74,21 +74,27 @@ func described(info *store.Info) string {
 	return strings.Join(names, ", ")
 }
 
-const lookAtProcess = "look at the process: if it runs on, it may write as if it held the key, which only a fence refuses; the key needs no help"
+const (
+	unrenewed     = "the holder stands still, is dead or cut off, or does not renew"
+	lookAtProcess = "look at the process: if it runs on, it may write as if it held the key, which only a fence refuses; the key needs no help. " +
+		"A holder in Java does not renew, nor one near its maximum hold, nor one that is done and holds the key back for a minimum"
+)
 
 // renewals says what the holder did meanwhile.
 func (w *wait) renewals(before *store.Info, c *change) {
 	switch in := short(c.elapsed); {
-	case c.passed && !c.after.Held && before.Remaining >= 0 && before.Remaining <= c.elapsed:
-		w.report("renewals", Warn, "its TTL was over within "+in+": the holder stood still, was dead or cut off, or did not renew", lookAtProcess)
+	case c.expired:
+		w.report("renewals", Warn, "its TTL was over within "+in+": "+unrenewed, lookAtProcess)
 	case c.passed && !c.after.Held:
-		w.report("renewals", Note, "it was given back within "+in+", so the wait moves on", "")
+		w.report("renewals", Note, "it got free within "+in+", so the wait moves on", "")
 	case c.passes > 1 && before.Mode == store.Exclusive:
 		w.report("renewals", Note, fmt.Sprintf("it changed hands at least %d times within %s, so the wait moves on, and many want it", c.passes, in), "")
 	case c.passed && before.Mode == store.Exclusive && c.after.Token > 0:
 		w.report("renewals", Note, fmt.Sprintf("it changed hands within %s, from token %d to %d, so the wait moves on", in, before.Token, c.after.Token), "")
+	case c.passed && before.Mode == store.Exclusive:
+		w.report("renewals", Note, "it changed hands within "+in+", so the wait moves on", "")
 	case c.passed:
-		w.report("renewals", Note, "its holders changed within "+in+", so they are alive", "")
+		w.report("renewals", Note, "its holders changed within "+in+"; those that stay may be dead", "")
 	case c.renewed:
 		fact := "the holder is alive: it renewed the key within " + in
 		if before.Mode != store.Exclusive {
@@ -100,8 +106,11 @@ func (w *wait) renewals(before *store.Info, c *change) {
 	case before.Remaining < 0:
 		w.report("renewals", Warn, "it is held without a TTL, so nothing frees it if its holder is dead", w.unlock(before))
 	case c.elapsed >= dueIn(before):
-		w.report("renewals", Warn, "no renewal within "+in+", although one was due: the holder stands still, is dead or cut off, or does not renew; the key is free in "+
-			short(c.after.Remaining), lookAtProcess)
+		verdict := Warn
+		if c.after.Waiters == 0 {
+			verdict = Note
+		}
+		w.report("renewals", verdict, "no renewal within "+in+", although one was due: "+unrenewed+"; the key is free in "+short(c.after.Remaining), lookAtProcess)
 	default:
 		w.report("renewals", Note, "no renewal within "+in+" yet, which proves nothing; if the holder is dead, the key is free in "+short(c.after.Remaining),
 			"wait for so long; if the key is still held by the same token then, its holder is alive")

@@ -27,10 +27,11 @@ const (
 //   - "holder": who holds the key, with which token, and for how long without a renewal. OK if nobody waits, and
 //     otherwise Note.
 //   - "renewals": what changes within the time in which a client with the default TTL renews, nine seconds at most. Note: the
-//     holder has renewed, or has not yet, or the key has changed hands. Warn: no renewal came although one was due, or
-//     the key is held without a TTL.
+//     holder has renewed, or has not yet, or the key has changed hands. Warn: no renewal came although one was due and
+//     others wait, or the key is held without a TTL.
 //   - "queue": Note: how many wait, who is the first, and for how long.
-//   - "grace": Warn: the server grants the key to nobody yet, as after a restart or a failover. Note: it could not be found out.
+//   - "grace": Warn: the server grants the key to nobody yet, as after a restart or a failover. Note: it will, for a while from
+//     the next request on; or it could not be found out, for example because a user may not see it.
 //
 // Why only looks, and takes no key. It takes ten seconds or so at most. If the server is silent, it takes five.
 //
@@ -116,6 +117,7 @@ type change struct {
 	renewed bool // the rest of the TTL is longer than it would be otherwise
 	passed  bool // it has another holder, or none, or had none; or nobody waits any more for what nobody holds
 	passes  int  // how often that was seen
+	expired bool // it was not renewed to its end
 }
 
 // notable is how much longer the rest of a TTL has to be than expected. Two looks take a moment.
@@ -131,20 +133,23 @@ func (w *wait) watch(ctx context.Context, before store.Info) (c change, err erro
 	if before.Held {
 		limit = min(max(limit, dueIn(&before)), mostWatch)
 	}
-	last := before
+	last, lastAt := before, time.Duration(0)
 	for began := time.Now(); !c.isAll(&before, limit); {
 		if err := pause(ctx, watchPause); err != nil {
 			return c, err
 		}
+		sent := time.Since(began) // a late reply must not look like a renewal
 		if c.after, err = w.look(ctx); err != nil {
 			return c, err
 		}
 		c.elapsed = time.Since(began)
 		if hasPassed(&last, &c.after) {
 			c.passes++
+			c.expired = c.passes == 1 && last.Held && last.Remaining >= 0 && last.Remaining <= c.elapsed-lastAt && before.Remaining >= time.Second
 		}
-		last, c.passed = c.after, c.passed || c.passes > 0
-		c.renewed = !c.passed && before.Held && before.Remaining >= 0 && c.after.Remaining-(before.Remaining-c.elapsed) > notable
+		c.passed = c.passes > 0
+		c.renewed = !c.passed && before.Held && before.Remaining >= 0 && c.after.Remaining-(before.Remaining-sent) > notable
+		last, lastAt = c.after, sent
 	}
 	return c, nil
 }
@@ -172,9 +177,11 @@ func (w *wait) grace(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	switch left, err := session.Grace(ctx, w.key); {
+	switch left, begun, err := session.Grace(ctx, w.key); {
 	case err != nil:
 		w.fail("grace", Note, "it is not known whether the server grants the key at present", err)
+	case left > 0 && !begun:
+		w.report("grace", Note, "the server was started or promoted lately, and nobody has requested a key of this part of it since: the first request waits for "+short(left), "")
 	case left > 0:
 		err := &store.GraceError{Remaining: left}
 		w.report("grace", Warn, graceFact(err)+". That is so also if the key is given back or taken by force", remedy(err))

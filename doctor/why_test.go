@@ -41,8 +41,29 @@ func TestWhy(t *testing.T) {
 		},
 		"a holder whose renewal is due": {
 			func(w *world) { w.hold("k", "a"); time.Sleep(48 * time.Second) },
-			"ok holder, warn renewals",
-			[]string{"warn renewals: No renewal within 7s, although one was due: the holder stands still, is dead or cut off, or does not renew; the key is free in 5s"},
+			"ok holder, note renewals",
+			[]string{"note renewals: No renewal within 7s, although one was due: the holder stands still, is dead or cut off, or does not renew; the key is free in 5s"},
+		},
+		"a holder whose renewal is due, while another one waits": {
+			func(w *world) { w.hold("k", "a", "b"); time.Sleep(48 * time.Second) },
+			"note holder, warn renewals, note queue",
+			[]string{"warn renewals: No renewal within 7s, although one was due"},
+		},
+		"a reply that comes late": {
+			func(w *world) {
+				w.hold("k", "a")
+				w.bad.Next(asynclocktest.Inspect.Any, nil, nil, asynclocktest.Slow(0, 150*time.Millisecond))
+			},
+			"ok holder, note renewals",
+			[]string{"note renewals: No renewal within 9"},
+		},
+		"a short lease that is given back": {
+			func(w *world) {
+				w.ask(store.AcquireRequest{Key: "k", Owner: "a", TTL: 300 * time.Millisecond}, store.Granted)
+				w.later(240*time.Millisecond, release("a"))
+			},
+			"ok holder, note renewals",
+			[]string{"note renewals: It got free within 250ms"},
 		},
 		"a holder that renews": {
 			func(w *world) {
@@ -101,7 +122,7 @@ func TestWhy(t *testing.T) {
 		"a TTL that is over": {
 			func(w *world) { w.hold("k", "a"); time.Sleep(58500 * time.Millisecond) },
 			"ok holder, warn renewals",
-			[]string{"warn renewals: Its TTL was over within 1.5s: the holder stood still, was dead or cut off, or did not renew"},
+			[]string{"warn renewals: Its TTL was over within 1.5s: the holder stands still, is dead or cut off, or does not renew"},
 		},
 		"a key that is given back": {
 			func(w *world) {
@@ -109,7 +130,7 @@ func TestWhy(t *testing.T) {
 				w.later(300*time.Millisecond, release("a"))
 			},
 			"ok holder, note renewals",
-			[]string{"note renewals: It was given back within 500ms, so the wait moves on"},
+			[]string{"note renewals: It got free within 500ms, so the wait moves on"},
 		},
 		"readers and a writer": {
 			func(w *world) {
@@ -130,7 +151,7 @@ func TestWhy(t *testing.T) {
 				w.later(time.Second/10, func(store.Session) { w.ask(store.AcquireRequest{Key: "k", Owner: "b", Share: shared}, store.Granted) })
 			},
 			"ok holder, note renewals",
-			[]string{"note renewals: Its holders changed within 250ms, so they are alive"},
+			[]string{"note renewals: Its holders changed within 250ms; those that stay may be dead"},
 		},
 		"permits": {
 			func(w *world) {
@@ -151,7 +172,7 @@ func TestWhy(t *testing.T) {
 		"nobody holds it in the grace": {
 			func(w *world) {
 				w.show(store.Info{Waiters: 1})
-				w.clinic.grace = func() (time.Duration, error) { return 12 * time.Second, nil }
+				w.clinic.grace = func() (time.Duration, bool, error) { return 12 * time.Second, true, nil }
 			},
 			"note key, note queue, warn grace",
 			[]string{
@@ -168,8 +189,15 @@ func TestWhy(t *testing.T) {
 			"ok key",
 			[]string{"ok key: Nobody holds it, and those who waited left within 250ms"},
 		},
+		"a grace that has not begun": {
+			func(w *world) {
+				w.clinic.grace = func() (time.Duration, bool, error) { return 15 * time.Second, false, nil }
+			},
+			"ok key, note grace",
+			[]string{"note grace: The server was started or promoted lately, and nobody has requested a key of this part of it since: the first request waits for 15s"},
+		},
 		"it is denied to look for the grace": {
-			func(w *world) { w.clinic.grace = func() (time.Duration, error) { return 0, errDenied } },
+			func(w *world) { w.clinic.grace = func() (time.Duration, bool, error) { return 0, false, errDenied } },
 			"ok key, note grace",
 			[]string{"note grace: It is not known whether the server grants the key at present: denied by the store"},
 		},

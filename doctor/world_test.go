@@ -150,7 +150,7 @@ type clinic struct {
 	acquired func(q store.AcquireRequest, r store.AcquireReply) store.AcquireReply // or nil
 	listed   []listing                                                             // instead of what is there, if not nil
 	shown    []store.Info                                                          // instead of what Inspect shows, if not nil
-	grace    func() (time.Duration, error)                                         // or nil: none
+	grace    func() (left time.Duration, begun bool, err error)                    // or nil: none
 	opened   int
 }
 
@@ -188,9 +188,9 @@ func (p *patient) Acquire(ctx context.Context, batch []store.AcquireRequest) []s
 	return replies
 }
 
-func (p *patient) Grace(context.Context, string) (time.Duration, error) {
+func (p *patient) Grace(context.Context, string) (time.Duration, bool, error) {
 	if p.clinic.grace == nil {
-		return 0, nil
+		return 0, false, nil
 	}
 	return p.clinic.grace()
 }

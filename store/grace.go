@@ -12,7 +12,8 @@ import (
 type GraceSession interface {
 	Session
 
-	// Grace returns for how long the key is granted to nobody yet, even if nobody holds it; 0: it is granted. It changes
-	// nothing. The errors are those of Inspect.
-	Grace(ctx context.Context, key string) (time.Duration, error)
+	// Grace returns for how long the key is granted to nobody, even if nobody holds it; 0: it is granted. Without begun that time
+	// begins with the next request. A request with an unusually long TTL may have to wait for longer. Grace changes nothing. The
+	// errors are those of Inspect, and [ErrDenied] if this user may not know.
+	Grace(ctx context.Context, key string) (left time.Duration, begun bool, err error)
 }

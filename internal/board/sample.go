@@ -21,8 +21,12 @@ type Sampler struct {
 
 	Last    Sample          // the last whole one; nil before the first
 	shown   Sample          // the last one, whole or not
+	absent  map[string]int  // for how many lists, none of them whole, a key was not listed
 	foreign map[string]bool // keys that could not be read, and why was said
 }
+
+// mostAbsent is for how many lists that break off a key is shown that none of them has, nor the last whole one.
+const mostAbsent = 10
 
 // Unread returns how many keys of the last sample could not be read.
 func (s *Sampler) Unread() int { return len(s.foreign) }
@@ -47,18 +51,31 @@ func (s *Sampler) Next(ctx context.Context) (now Sample, keyErrors []error, err 
 		}
 	}
 	if err == nil {
-		s.Last, s.shown, s.foreign = now, now, foreign
+		s.Last, s.shown, s.absent, s.foreign = now, now, map[string]int{}, foreign
 		return now, keyErrors, nil
 	}
 	maps.Copy(foreign, s.foreign)
 	s.foreign = foreign // they were said
-	for key, before := range s.shown {
-		if _, listed := now[key]; !listed {
-			now[key] = before
-		}
-	}
-	s.shown = now
+	s.shown = s.fill(now)
 	return now, keyErrors, err
+}
+
+// fill adds to a sample that is not whole what was shown before.
+func (s *Sampler) fill(now Sample) Sample {
+	absent := map[string]int{}
+	for key, before := range s.shown {
+		if _, listed := now[key]; listed {
+			continue
+		}
+		if _, wasThere := s.Last[key]; !wasThere {
+			if absent[key] = s.absent[key] + 1; absent[key] > mostAbsent {
+				continue
+			}
+		}
+		now[key] = before
+	}
+	s.absent = absent
+	return now
 }
 
 // Of returns what is known of a key.

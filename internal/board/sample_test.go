@@ -98,6 +98,24 @@ func TestCompareSorts(t *testing.T) {
 	}
 }
 
+// TestSamplerForgets: while no list is whole, it does not keep all keys that ever were in one.
+func TestSamplerForgets(t *testing.T) {
+	t.Parallel()
+	n := 0
+	s := Sampler{List: func(context.Context, string) iter.Seq2[asynclock.Info, error] {
+		return func(yield func(asynclock.Info, error) bool) {
+			n++
+			_ = yield(asynclock.Info{Key: fmt.Sprint(n), Held: true}, nil) && yield(asynclock.Info{}, errors.New("too slow"))
+		}
+	}}
+	for range 50 {
+		now, _, err := s.Next(t.Context())
+		if want := min(n, mostAbsent+1); err == nil || len(now) != want {
+			t.Fatalf("list %d: got %d keys, error %v, want %d keys and an error", n, len(now), err, want)
+		}
+	}
+}
+
 // TestSampler: a key that can't be read stays as it was, and is said once. A list that fails is no sample.
 func TestSampler(t *testing.T) {
 	t.Parallel()

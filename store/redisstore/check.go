@@ -156,21 +156,24 @@ func (st *Store) askGrace(c *call, bucket int) {
 	c.millis(st.settings.grace)
 }
 
-// Grace returns for how long keys of the key's bucket are granted to nobody yet.
-func (s *session) Grace(ctx context.Context, key string) (time.Duration, error) {
+// Grace returns for how long keys of the key's bucket are granted to nobody.
+func (s *session) Grace(ctx context.Context, key string) (left time.Duration, begun bool, err error) {
 	if err := cmp.Or(s.usable(), redisconn.CheckKey(key)); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	if s.store.settings.grace == 0 {
-		return 0, nil
+		return 0, false, nil
 	}
 	var c call
 	s.store.askGrace(&c, bucketOf(key))
 	kind, left, err := s.store.readGrace(s.store.runOne(ctx, &c))
-	if kind == graceIsBroken {
+	switch kind {
+	case graceIsBroken:
 		err = foreign(string(appendEpoch(nil, s.store.settings.prefix, bucketOf(key))))
+	case graceIsImpossible:
+		err = fmt.Errorf("%w: the server's history can't be seen (+info|replication +info|server)", store.ErrDenied)
 	}
-	return left, err
+	return left, kind == graceRuns, err
 }
 
 func (st *Store) readGrace(result redisdriver.Result) (kind int64, left time.Duration, err error) {

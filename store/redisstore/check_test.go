@@ -172,21 +172,21 @@ func TestCheckOfAGrace(t *testing.T) {
 	c := join(t, st)
 	c.Acquire(redistest.Attempt("key", "a"))
 	wantFinding(t, check(t, st, checks)["grace"], store.VerdictWarn, "in 1 of 256 buckets", "Wait")
-	wantGrace := func(key string, wantErr error) {
+	wantGrace := func(key string, wantBegun bool, wantErr error) {
 		t.Helper()
-		left, err := c.Session.(store.GraceSession).Grace(t.Context(), key)
-		if !errors.Is(err, wantErr) || err == nil && (left < long/2 || left > long) {
-			t.Errorf("%q: got a grace of %v, error %v, want up to %v, error %v", key, left, err, long, wantErr)
+		left, begun, err := c.Session.(store.GraceSession).Grace(t.Context(), key)
+		if !errors.Is(err, wantErr) || err == nil && (begun != wantBegun || left < long/2 || left > long) {
+			t.Errorf("%q: got a grace of %v, begun %v, error %v, want up to %v, %v, %v", key, left, begun, err, long, wantBegun, wantErr)
 		}
 	}
-	wantGrace("key", nil)
-	wantGrace("another", nil)
-	wantGrace("", store.ErrInvalidKey)
+	wantGrace("key", true, nil)
+	wantGrace("another", false, nil)
+	wantGrace("", false, store.ErrInvalidKey)
 
 	sv.Do(t, "SET", sv.epoch(bucketOf("key")), "something else")
 	wantFinding(t, check(t, st, checks)["grace"], store.VerdictFail, "1 of 256", sv.prefix)
-	wantGrace("key", store.ErrForeignData)
-	wantGrace("another", nil)
+	wantGrace("key", false, store.ErrForeignData)
+	wantGrace("another", false, nil)
 }
 
 func TestCheckWithFewRights(t *testing.T) {

@@ -188,8 +188,12 @@ func TestAReaderCanLookAndNothingElse(t *testing.T) {
 	if info := reader.Inspect("key"); !info.Held || info.Waiters != 1 {
 		t.Errorf("Inspect: got %+v, want the holder and the waiter", info)
 	}
-	if _, err := reader.session.Grace(t.Context(), "key"); err != nil {
-		t.Errorf("Grace: got %v, want no error", err)
+	if _, _, err := reader.session.Grace(t.Context(), "key"); !errors.Is(err, store.ErrDenied) {
+		t.Errorf("Grace: got %v, want ErrDenied, as a reader can't see the server's history", err)
+	}
+	informed := join(t, sv.as(t, "informed", "resetchannels "+strings.Join(readerRights(t), " ")+" +info|replication +info|server").store(t))
+	if _, _, err := informed.session.Grace(t.Context(), "key"); err != nil {
+		t.Errorf("Grace with two rights more: got %v, want no error", err)
 	}
 	if got := list(t, reader, ""); len(got) != 2 {
 		t.Errorf("List: got %v, want both keys", got)

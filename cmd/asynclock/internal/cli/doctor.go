@@ -74,7 +74,8 @@ func (a *app) whyCommand() *cobra.Command {
 		Long: `why finds out why a wait for a key takes long: who holds the key, whether that
 holder renews it, how many wait, and whether the server grants anything at
 present. It looks at the key until the holder has renewed it, or should have, for
-nine seconds at most, and does not touch it. It exits with 0 also if the key is held.
+nine seconds at most, and does not touch it. It exits with 0 also if the key is
+held, and with 1 if others wait and its holder seems dead.
 ` + findingsHelp,
 		Example: `  # Why does the deployment not begin?
   asynclock why deploy`,

@@ -47,7 +47,8 @@ With --json, always these fields:
 				return err
 			}
 			defer locks.close()
-			last, err := once.LastRun(cmd.Context(), locks.Client, args[0])
+			find := func() (once.RunInfo, error) { return once.LastRun(cmd.Context(), locks.Client, args[0]) }
+			last, err := find()
 			if err != nil {
 				return err
 			}
@@ -56,7 +57,7 @@ With --json, always these fields:
 			}
 			ended := ""
 			if !last.Start.IsZero() {
-				ended = board.EndOf(cmd.Context(), locks, args[0], &last)
+				ended = board.EndOf(cmd.Context(), locks, args[0], last, find)
 			}
 			return printRun(a.stdout, args[0], last, ended)
 		},
