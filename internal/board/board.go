@@ -23,8 +23,8 @@ type Pace struct {
 }
 
 // After returns how long to pause after a list that took so long: twelve times as long, and at least a second. After one that
-// has failed it is twice as long, because the next one may succeed. The quicker one of
-// the last two lists counts: if one alone was slow, the store was silent for a while, and what is shown is old already.
+// has failed it is twice as long, because the next one may succeed. The quicker one of the last two lists counts: if one
+// alone was slow, the store was silent for a while, and what is shown is old already.
 func (p *Pace) After(took time.Duration, failed error) time.Duration {
 	counts := took
 	if p.known {
@@ -46,6 +46,8 @@ type Board struct {
 	whole bool        // a sample had all keys
 	rates bool        // the last two were so close that grants could be counted
 	looks []time.Time // the samples of the last RateWindow, since began
+
+	held, waiting int // sums of the last sample
 }
 
 // A Row is a key. One that was granted lately stays for RateWindow when it is free.
@@ -88,13 +90,18 @@ func (b *Board) Update(now time.Time, s Sample, whole bool) {
 	}
 	isPast := func(at time.Time) bool { return at.Before(b.began) || now.Sub(at) >= RateWindow }
 	b.looks = append(slices.DeleteFunc(b.looks, isPast), now)
+	b.held, b.waiting = 0, 0
 	for key, row := range b.Rows {
 		row.grants = slices.DeleteFunc(row.grants, isPast)
 		if _, isThere := s[key]; !isThere && len(row.grants) == 0 {
 			delete(b.Rows, key)
 			continue
 		}
-		if row.Info = s.Of(key); !row.Held {
+		row.Info = s.Of(key)
+		b.waiting += row.Waiters
+		if row.Held {
+			b.held++
+		} else {
 			row.since = time.Time{}
 		}
 	}

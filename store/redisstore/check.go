@@ -167,13 +167,14 @@ func (s *session) Grace(ctx context.Context, key string) (left time.Duration, be
 	var c call
 	s.store.askGrace(&c, bucketOf(key))
 	kind, left, err := s.store.readGrace(s.store.runOne(ctx, &c))
-	switch kind {
-	case graceIsBroken:
+	switch {
+	case err != nil:
+	case kind == graceIsBroken:
 		err = foreign(string(appendEpoch(nil, s.store.settings.prefix, bucketOf(key))))
-	case graceIsImpossible:
+	case kind == graceIsImpossible:
 		err = fmt.Errorf("%w: the server's history can't be seen (+info|replication +info|server)", store.ErrDenied)
 	}
-	return left, kind == graceRuns, err
+	return left, err == nil && kind == graceRuns, err
 }
 
 func (st *Store) readGrace(result redisdriver.Result) (kind int64, left time.Duration, err error) {
