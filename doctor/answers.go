@@ -20,6 +20,7 @@ const (
 	tripPause   = 50 * time.Millisecond  // between these, because a server may be slow for moments
 	unsteady    = 100 * time.Millisecond // a request that takes as long is slow anywhere
 	unsteadyBy  = 20                     // and stands out if it takes as many times as long as half of all
+	atTheEnd    = 100 * time.Millisecond // of the time: a store may give up a moment before that is over
 	silentTime  = time.Second            // no connection takes as long to open, except to a server that was silent
 	lateRenewal = 15                     // a client sends large calls once renewals are late by this part of the TTL
 )
@@ -56,23 +57,25 @@ func (x *examination) server(ctx context.Context) {
 // them is returned as before.
 func measure(ctx context.Context, session store.Session) (before time.Duration, trips []time.Duration, err error) {
 	base, began, warm := scratchKey(), time.Now(), 0
-	for n := 0; n < warm+roundTrips && ctx.Err() == nil && err == nil; n++ {
+	end, _ := ctx.Deadline()
+	isOver := func() bool { return ctx.Err() != nil || time.Until(end) < atTheEnd }
+	for n := 0; n < warm+roundTrips && !isOver() && err == nil; n++ {
 		if n == warm && n < warmUps && time.Since(began) < warmUpTime {
 			warm++
 		}
-		if n > warm {
+		if n > warm && time.Since(began) < serverTime/2 { // a slow server needs the rest for its answers
 			_ = pause(ctx, tripPause) // the loop ends with ctx
 		}
 		sent := time.Now()
 		_, err = session.Inspect(ctx, fmt.Sprintf("%s/%d", base, n%warmUps))
-		if trip := time.Since(sent); err == nil || ctx.Err() != nil && n > 0 && trip > slices.Max(trips) {
+		if trip := time.Since(sent); err == nil || isOver() && n > 0 && trip > slices.Max(trips) {
 			trips = append(trips, trip) // a server that falls silent is a slow one
 		}
 	}
 	if len(trips) == 0 {
 		return 0, nil, err
 	}
-	if ctx.Err() != nil {
+	if isOver() {
 		err = nil
 	}
 	warm = min(warm, len(trips)-1)

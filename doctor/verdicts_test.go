@@ -45,6 +45,16 @@ func TestVerdicts(t *testing.T) {
 			},
 			"warn answers, ok lock, ok messages, ok locks", "warn answers: Answers within 0s (p50) and 2.8s (p99 of 5 requests): renewals may come late",
 		},
+		"a store that gives up a moment before the end": {
+			func(w *world) {
+				n := 0
+				w.bad.Every(func(c asynclocktest.Call) bool { n++; return c.Op == asynclocktest.Inspect && n > 14 }, func(context.Context, func()) error {
+					time.Sleep(2750 * time.Millisecond)
+					return store.ErrUnreachable
+				})
+			},
+			"warn answers, ok lock, ok messages, ok locks", "warn answers: Answers within 0s (p50) and 2.8s (p99 of 5 requests): renewals may come late",
+		},
 		"the server is slow for a moment": {
 			func(w *world) {
 				w.later(600*time.Millisecond, func(store.Session) {

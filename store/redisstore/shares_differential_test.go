@@ -29,20 +29,21 @@ func TestTheShortcutsOfSharesDoAsTheRest(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			onOneServer(t, func(t *testing.T, sv *server) {
 				d := newSharesDifferential(t, sv, file)
-				rapid.Check(t, func(t *rapid.T) {
-					for range states {
-						st := d.drawShared(t)
-						d.compare(t, st, draw(d, t))
-					}
-				})
 				usual := []string{"=r alone", "=r beside others", "=p alone", "=p beside others"}
 				if file == "release_shares.lua" {
 					usual = append(usual, "=p handed on alone", "=p handed on beside others")
 				}
-				for _, what := range usual {
-					if d.taken[what] == 0 {
-						t.Errorf("no state was for the shortcut of %s: %v", what, d.taken)
-					}
+				isNew := func(what string) bool { return d.taken[what] == 0 }
+				for round := 0; round < 3 && slices.ContainsFunc(usual, isNew); round++ { // one is nearly always enough
+					rapid.Check(t, func(t *rapid.T) {
+						for range states {
+							st := d.drawShared(t)
+							d.compare(t, st, draw(d, t))
+						}
+					})
+				}
+				if slices.ContainsFunc(usual, isNew) {
+					t.Errorf("got shortcuts %v, want each of %v", d.taken, usual)
 				}
 			})
 		})
