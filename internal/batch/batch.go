@@ -17,6 +17,7 @@ type Queue[T any] struct {
 	largest int
 	calls   int
 	gather  time.Duration
+	patient time.Duration // 0: for ever
 
 	mu     sync.Mutex
 	closed bool
@@ -37,6 +38,14 @@ func New[T any](largest, calls int, gather time.Duration, send func(lane int, ba
 	return &Queue[T]{send: send, largest: largest, calls: calls, gather: gather, lanes: make(map[int]*lane[T])}
 }
 
+// Overlook makes a call that lasts for longer than patience count no more: another one may begin. So calls to
+// a server that is far away are not too few, and a call that hangs does not hold up the others of its lane. It
+// is called before the queue is used.
+func (q *Queue[T]) Overlook(patience time.Duration) *Queue[T] {
+	q.patient = patience
+	return q
+}
+
 // Add queues one request and returns at once. After Close it does nothing and returns false.
 func (q *Queue[T]) Add(number int, request T) bool { return q.AddAll(number, []T{request}) }
 
@@ -54,12 +63,17 @@ func (q *Queue[T]) AddAll(number int, requests []T) bool {
 		q.lanes[number] = l
 	}
 	l.waiting = append(l.waiting, requests...)
+	q.begin(number, l)
+	return true
+}
+
+// begin begins another call if one may. q.mu is held.
+func (q *Queue[T]) begin(number int, l *lane[T]) {
 	if l.calls < q.calls {
 		l.calls++
 		// The goroutine ends when the lane is empty; Close waits for it.
 		q.flying.Go(func() { q.fly(number, l) })
 	}
-	return true
 }
 
 // fly sends batches until its lane is empty.
@@ -72,7 +86,29 @@ func (q *Queue[T]) fly(number int, l *lane[T]) {
 		if batch == nil {
 			return
 		}
-		q.send(number, batch)
+		if q.patient == 0 {
+			q.send(number, batch)
+		} else {
+			q.sendPatiently(number, l, batch)
+		}
+	}
+}
+
+// sendPatiently sends a batch, and lets another call begin when this one lasts.
+func (q *Queue[T]) sendPatiently(number int, l *lane[T], batch []T) {
+	lasts := time.AfterFunc(q.patient, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		l.calls--
+		if len(l.waiting) > 0 {
+			q.begin(number, l)
+		}
+	})
+	q.send(number, batch)
+	if !lasts.Stop() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		l.calls++ // it counts again until it ends
 	}
 }
 
@@ -81,9 +117,9 @@ func (q *Queue[T]) take(number int, l *lane[T]) []T {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch n := len(l.waiting); {
-	case n == 0:
+	case n == 0, l.calls > q.calls: // then others go on
 		l.calls--
-		if l.calls == 0 {
+		if n == 0 && l.calls == 0 && q.lanes[number] == l {
 			delete(q.lanes, number)
 		}
 		return nil

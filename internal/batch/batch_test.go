@@ -183,3 +183,48 @@ func TestIdleLanesAreForgotten(t *testing.T) {
 		}
 	})
 }
+
+// A call that lasts does not hold up the others of its lane, and counts again when it has ended.
+func TestACallThatLastsIsOverlooked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newReceiver()
+		q := New(2, 1, 0, r.send).Overlook(time.Second)
+		add(t, q, 0, 1)
+		synctest.Wait()
+		add(t, q, 0, 2, 3, 4)
+		time.Sleep(999 * time.Millisecond)
+		synctest.Wait()
+		if got, want := r.got(), []string{"0 [1]"}; !reflect.DeepEqual(got, want) {
+			t.Errorf("before it lasts: got %v, want %v", got, want)
+		}
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		if got, want := r.got(), []string{"0 [1]", "0 [2 3]"}; !reflect.DeepEqual(got, want) {
+			t.Errorf("when it lasts: got %v, want %v", got, want)
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		add(t, q, 0, 5, 6, 7)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if got, want := r.got(), []string{"0 [1]", "0 [2 3]", "0 [4]", "0 [5 6]", "0 [7]"}; !reflect.DeepEqual(got, want) {
+			t.Errorf("when all last: got %v, want %v", got, want)
+		}
+		close(r.held)
+		synctest.Wait()
+		if len(q.lanes) != 0 {
+			t.Errorf("lanes of an idle queue: got %d, want none", len(q.lanes))
+		}
+		r.held = make(chan struct{})
+		add(t, q, 0, 8)
+		synctest.Wait()
+		add(t, q, 0, 9)
+		synctest.Wait()
+		if got := r.got(); len(got) != 6 {
+			t.Errorf("calls at once after that: got %v, want one", got[5:])
+		}
+		close(r.held)
+		q.Close()
+	})
+}
