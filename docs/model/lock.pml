@@ -12,7 +12,7 @@
      CRASH   clients may die at any step
      LOCAL   how many times a client may pass the key on inside
      CLOCK   tokens have the clock as their floor; TMAX: runs end at that time
-     AHEAD   what the counter says at the start
+     AHEAD   what the counter says at the start, or the vacancy
      STRAY   what was given up may arrive all the same
      RENEWAL leases are renewed
      FORCE   an operator takes the key by force, once
@@ -22,9 +22,8 @@
              what it had at some earlier moment, its clock SKEW ticks behind at most.
              Tokens have the clock as their floor, which is ahead of every token given
      BEGUN   the run begins with a holder, a waiter, and the other server cut off
-     VACANCY a release that nobody waits for leaves a vacancy. Whoever knows the vacancy takes
-             the key by a comparison. The run begins with one, or with a holder.
-             2: also beside withdrawn owners, as if the server had forgotten them
+     VACANCY a release that nobody waits for leaves a vacancy, and a client that has seen the
+             server grant may take a free key. The run begins with a vacancy, or with a holder
      LIVE    time waits for whoever has something to do, CRASH clients may die,
              a lease is held for HOLDS ticks, everyone is served within BOUND
      DISTANT with LIVE, how many ticks the answers to client 0 take. It is not served
@@ -137,15 +136,17 @@
 #define LATE_SURE 28     /* a grant that comes too late is given back as if no other request could arrive */
 #define KEEPS_ASKING 29  /* a grant that comes too late is asked for again */
 #define VACANT_GONE 30   /* a vacancy stays when a withdrawn owner is remembered */
-#define ANY_HISTORY 31   /* a comparison does not look at the server's history */
-#define EARLY_PERMIT 32  /* a client compares although it knows of no end of the grace */
+#define ANY_HISTORY 31   /* take does not look at the server's history */
+#define EARLY_PERMIT 32  /* a client takes although it knows of no end of the grace */
 #define VACANT_FIRST 33  /* a vacancy has the token of the grant, not the last one used */
-#define CHOSEN_LOW 34    /* the chosen token is not above the vacancy's */
+#define TAKE_LOW 34      /* take does not compare its token with the vacancy's */
 #define VACANT_QUEUE 35  /* a release leaves a vacancy although somebody waits */
 #define VACANT_JOIN 36   /* a vacancy stays when somebody queues in the grace */
 #define COUNTER_ONLY 37  /* the slow scripts don't count the vacancy's token */
-#define OLD_BOUND 38     /* the chosen token is bounded by an answer from before the loss */
-#define ANY_VACANCY 39   /* a comparison is with any vacancy below the chosen token */
+#define TAKE_QUEUE 38    /* take does not look at the queue, if there is no vacancy */
+#define TAKE_GONE 39     /* likewise at withdrawn owners */
+#define TAKE_COUNTER 40  /* likewise at the counter */
+#define VACANT_BESIDE 41 /* a release leaves a vacancy beside withdrawn owners */
 #ifndef FAULT
 #define FAULT SOUND
 #endif
@@ -166,10 +167,12 @@
 
 #define NT (N*K)
 #define NOBODY 255
-#if VACANCY && !BEGUN
-#define FIRST 1               /* the token of the lease before the run, which left a vacancy */
+#if !VACANCY || BEGUN
+#define FIRST 0               /* the token of the lease before the run, which left a vacancy */
+#elif AHEAD
+#define FIRST AHEAD
 #else
-#define FIRST 0
+#define FIRST 1
 #endif
 
 /* A trace has a line for each step of a client: its number, what it does, what it sends, and its state
@@ -209,12 +212,13 @@ mtype = { GRANTED, WAITING, GONE, OK, LOST };       /* answers */
 /* The server: record, counter, queue, withdrawn owners. Owners count from 0. */
 byte lock = NOBODY, left, token;
 bool clocked;                 /* the token was the clock's time (flag t) */
-byte last = AHEAD, time = FIRST;
+byte last = (VACANCY -> 0 : AHEAD), time = (FIRST > 0);
 bool inq[NT], gone[NT];
 byte ticket[NT], alive[NT], tickets;
 #if VACANCY
 byte vacant = FIRST;          /* the vacancy's token; 0: there is none */
 byte stored;                  /* scratch: the counter, while last is the largest token known */
+bool free;                    /* scratch: what look finds */
 #endif
 
 #if FORGET
@@ -253,11 +257,6 @@ mtype wanswer[N] = NONE; byte wnumber[N]; bool wexact[N];
 bool riding[N];               /* the present owner's first request rides on that withdrawal */
 byte msg[N] = NOBODY, msgtoken[N]; bool msgexact[N];
 mtype stray = NONE; byte strayowner, strayused; bool strayunsure, strayagain, straysure;
-#if VACANCY
-/* An ACQUIRE that compares says in spent which vacancy it expects; pick is the chosen token,
-   newer whether the permission is of the other server's history. */
-byte pick[N], straypick; bool newer[N], straynewer;
-#endif
 
 /* What is checked. */
 bool over[NT];                /* the owner's withdrawal was confirmed */
@@ -312,32 +311,6 @@ inline unload() { stored = 0 }
 
 /* Who queues, or is remembered as withdrawn, ends a vacancy. */
 inline vacate() { if :: vacant != 0 -> vacant = 0; wrote() :: else fi }
-
-/* compare grants o the vacancy that it expects. It looks at nothing else. */
-#if FAULT==ANY_VACANCY
-#define EXPECTED(was, chosen) (was != 0 && vacant != 0 && chosen > vacant)
-#else
-#define EXPECTED(was, chosen) (was != 0 && vacant == was)
-#endif
-#if FORGET && FAULT!=ANY_HISTORY
-#define SAME_HISTORY(ofnewer) (ofnewer == (forgot == 2))
-#else
-#define SAME_HISTORY(ofnewer) true
-#endif
-inline compare(o, chosen) {
-  vacant = 0; lock = o; left = TTL; token = chosen; r = GRANTED; rn = chosen;
-#if FORGET
-  if :: clock < chosen -> clock = chosen :: else fi;
-#endif
-#if CLOCK
-  clocked = true;
-#endif
-#if !CLOCK && !FORGET
-  if :: last < chosen -> last = chosen :: else fi;
-#endif
-  rx = clocked;
-  if :: chosen >= MAXTOK -> stop = true :: else fi
-}
 #else
 inline load() { skip }
 inline wrote() { skip }
@@ -425,8 +398,79 @@ inline pass() { lock = NOBODY; left = 0 }
 inline pass() { settle(NOBODY) }
 #endif
 
-/* leave_vacancy is the end of a release whose last token was tok, if nobody waits. */
-inline leave_vacancy(tok, unc) {
+#if VACANCY
+/* An ACQUIRE with a permission says in spent of which history it is: 1 or 2. */
+#if FORGET && FAULT!=ANY_HISTORY
+#define SAME_HISTORY(permit) (permit == 1+(forgot == 2))
+#else
+#define SAME_HISTORY(permit) (permit != 0)
+#endif
+#if CLOCK && FAULT!=TAKE_LOW
+#define CLOCK_RISES (time > vacant)
+#else
+#define CLOCK_RISES true
+#endif
+#if CLOCK && FAULT!=TAKE_COUNTER
+#define NO_COUNTER (stored == 0)
+#else
+#define NO_COUNTER true
+#endif
+#if FAULT==TAKE_QUEUE
+#define NOT_BESIDE(o) (!gone[o])
+#elif FAULT==TAKE_GONE
+#define NOT_BESIDE(o) (!inq[o])
+#else
+#define NOT_BESIDE(o) (!inq[o] && !gone[o])
+#endif
+
+/* look finds whether take grants the key. Beside a vacancy it looks at nothing else. */
+inline look(permit) {
+  free = (SAME_HISTORY(permit) && lock == NOBODY && CLOCK_RISES);
+  if
+  :: free && vacant == 0 ->
+    do :: i < NT && NOT_BESIDE(i) -> i++ :: else -> break od;
+    free = (i == NT && NO_COUNTER); i = 0
+  :: else -> skip
+  fi
+}
+
+/* take grants a free key. The token is the clock's, or beside a vacancy one that the client chose: it may
+   be as small as the rules allow. */
+#if FORGET
+#define LEAST ((forgot == 2 && past > vacant -> past : vacant)+1)
+#else
+#define LEAST (vacant+1)
+#endif
+inline take(o) {
+  if
+  :: vacant != 0 ->                            /* chosen */
+    i = LEAST; vacant = 0; lock = o; left = TTL; token = i; i = 0;
+#if FORGET
+    if :: clock < token -> clock = token :: else fi;
+#endif
+#if CLOCK
+    clocked = true;
+#else
+    if :: last < token -> last = token :: else fi;
+#endif
+    wrote();
+    if :: token >= MAXTOK -> stop = true :: else fi
+  :: true -> skip                              /* the clock's */
+  fi;
+  if
+  :: lock == o -> skip
+  :: else ->
+#if CLOCK
+    last = time-1;
+#endif
+    first_use(o)
+  fi;
+  r = GRANTED; rn = token; rx = clocked; free = false
+}
+#endif
+
+/* leave_vacancy is the end of a release, if nobody waits. */
+inline leave_vacancy(unc) {
 #if VACANCY
   i = 0;
 #if FAULT!=VACANT_QUEUE
@@ -434,7 +478,7 @@ inline leave_vacancy(tok, unc) {
 #else
   i = NT;
 #endif
-#if VACANCY<2
+#if FAULT!=VACANT_BESIDE
   if :: i == NT -> i = 0; do :: i < NT && !gone[i] -> i++ :: else -> break od :: else fi;
 #endif
   if
@@ -443,10 +487,7 @@ inline leave_vacancy(tok, unc) {
 #else
   :: lock == NOBODY && i == NT && !unc ->
 #endif
-    vacant = token;
-#if FAULT!=VACANT_FIRST
-    if :: tok > vacant -> vacant = tok :: else fi
-#endif
+    vacant = (FAULT==VACANT_FIRST -> token : last); stored = 0
   :: else -> wrote()
   fi;
   i = 0
@@ -513,25 +554,29 @@ inline acquire(o) {
   fi
 }
 
-/* one_state: beside a vacancy there is no holder, no waiter and no withdrawn owner. */
+/* one_state: beside a vacancy there is no holder, no waiter, no withdrawn owner and no counter. */
 #if VACANCY && FAULT==SOUND
 inline one_state() {
   assert(vacant == 0 || lock == NOBODY);
-  do :: i < NT -> assert(vacant == 0 || (!inq[i] && (VACANCY > 1 || !gone[i]))); i++ :: else -> break od; i = 0
+#if CLOCK || FORGET
+  assert(vacant == 0 || last == 0);
+#endif
+  do :: i < NT -> assert(vacant == 0 || (!inq[i] && !gone[i])); i++ :: else -> break od; i = 0
 }
 #else
 inline one_state() { skip }
 #endif
 
-inline execute(k, o, tok, unc, more, certain, chosen, ofnewer) {
+inline execute(k, o, tok, unc, more, certain) {
   if :: lock != NOBODY && left == 0 -> lock = NOBODY :: else fi;
   load();
   if
+  :: k == ACQUIRE ->
 #if VACANCY
-  :: k == ACQUIRE && EXPECTED(tok, chosen) && SAME_HISTORY(ofnewer) -> compare(o, chosen)
-  :: k == ACQUIRE && !(EXPECTED(tok, chosen) && SAME_HISTORY(ofnewer)) -> acquire(o)
+    look(tok);
+    if :: free -> take(o) :: else -> acquire(o) fi
 #else
-  :: k == ACQUIRE -> acquire(o)
+    acquire(o)
 #endif
   :: k == RENEW ->
     if
@@ -582,7 +627,7 @@ inline execute(k, o, tok, unc, more, certain, chosen, ofnewer) {
 #else
       pass();
 #endif
-      leave_vacancy(tok, unc)
+      leave_vacancy(unc)
     :: else -> notice(); inq[o] = false; alive[o] = 0
     fi;
 #if FAULT!=NO_GONE
@@ -614,25 +659,15 @@ inline execute(k, o, tok, unc, more, certain, chosen, ofnewer) {
 #define HAS_TOKEN(c) (spare[c] && room[c] > 0)
 #endif
 
-#if VACANCY
-inline nothing_compared(c) { pick[c] = 0; newer[c] = false }
-inline stray_compared(c) { straypick = pick[c]; straynewer = newer[c] }
-inline nothing_stray() { stray = NONE; strayowner = 0; strayused = 0; strayunsure = false; strayagain = false; straysure = false; straypick = 0; straynewer = false }
-#else
-inline nothing_compared(c) { skip }
-inline stray_compared(c) { skip }
 inline nothing_stray() { stray = NONE; strayowner = 0; strayused = 0; strayunsure = false; strayagain = false; straysure = false }
-#define straypick 0
-#define straynewer false
-#endif
-inline nothing_asked(c) { nothing_compared(c); asked[c] = false; answered[c] = false; kind[c] = NONE; sent[c] = 0; spent[c] = 0; answer[c] = NONE; number[c] = 0; exact[c] = false }
+inline nothing_asked(c) { asked[c] = false; answered[c] = false; kind[c] = NONE; sent[c] = 0; spent[c] = 0; answer[c] = NONE; number[c] = 0; exact[c] = false }
 inline nothing_leaves(c) { leaving[c] = false; left_ok[c] = false; unsaid[c] = false; sure[c] = false; again[c] = false; whose[c] = 0; wused[c] = 0; wsent[c] = 0; wanswer[c] = NONE; wnumber[c] = 0; wexact[c] = false }
 
 inline ask(c, k, tok) { nothing_asked(c); asked[c] = true; kind[c] = k; spent[c] = tok SENDS(k, gen[c], tok) }
 
 /* A request is given up. Its sender can't know whether it arrives yet. */
 inline give_up(c) {
-  if :: STRAY && asked[c] && !answered[c] && stray == NONE -> stray = kind[c]; strayowner = OWNER(c); strayused = spent[c]; stray_compared(c) :: else fi;
+  if :: STRAY && asked[c] && !answered[c] && stray == NONE -> stray = kind[c]; strayowner = OWNER(c); strayused = spent[c] :: else fi;
   nothing_asked(c)
 }
 inline give_up_leaving(c) {
@@ -819,7 +854,7 @@ end:
 #endif
 #if STRAY
   :: atomic { stray != NONE -> guess(); d_step {                    /* a request given up arrives after all */
-      execute(stray, strayowner, strayused, strayunsure, strayagain, straysure, straypick, straynewer);
+      execute(stray, strayowner, strayused, strayunsure, strayagain, straysure);
       nothing_stray();
       r = NONE; rn = 0; rx = false; assert(EXCLUSIVE) } }
   :: d_step { stray != NONE -> nothing_stray() }
@@ -830,7 +865,7 @@ end:
 #if FAULT!=NO_RAISE
       if :: clocked && time+left > last -> last = time+left :: else fi;
 #endif
-      ceiling = last; wrote(); settle(NOBODY); unload(); deaf = 0; keep = false } }
+      ceiling = last; settle(NOBODY); leave_vacancy(false); unload(); one_state(); deaf = 0; keep = false } }
 #endif
   od
 }
@@ -842,15 +877,10 @@ end:
   do
   /* The server gets to the requests, in any order. */
   :: atomic { asked[c] && !answered[c] -> guess(); d_step {
-#if VACANCY
-      execute(kind[c], OWNER(c), spent[c], false, false, false, pick[c], newer[c]);
-      nothing_compared(c);
-#else
-      execute(kind[c], OWNER(c), spent[c], false, false, false, 0, false);
-#endif
+      execute(kind[c], OWNER(c), spent[c], false, false, false);
       answered[c] = true; answer[c] = r; number[c] = rn; exact[c] = rx; r = NONE; rn = 0; rx = false } }
   :: atomic { leaving[c] && !left_ok[c] -> guess(); d_step {
-      execute(RELEASE, whose[c], wused[c], unsaid[c], again[c], sure[c], 0, false);
+      execute(RELEASE, whose[c], wused[c], unsaid[c], again[c], sure[c]);
       left_ok[c] = true; wanswer[c] = r; wnumber[c] = rn; wexact[c] = rx; r = NONE; rn = 0; rx = false } }
 
   /* Requests, answers and messages are lost, or given up and late. */
@@ -913,40 +943,23 @@ end:
   /* What the client does by itself. */
   :: d_step { st[c] == IDLE && !asked[c] DOES(c, begins) -> st[c] = WAIT; ask(c, ACQUIRE, 0) ENDS(c) } /* W1 */
 #if VACANCY
-  /* Whoever knows the vacancy says so. Its permission is from an earlier answer about any key,
-     so only the history matters, of which it is, and whether the grace was over there. */
-#if FAULT==CHOSEN_LOW
-#define LEAST vacant
-#elif FAULT==ANY_HISTORY || FAULT==EARLY_PERMIT
-#define LEAST (clock+1)        /* so that it is not the tokens that break */
-#elif FORGET && FAULT!=OLD_BOUND
-#define LEAST ((forgot == 2 && past > vacant -> past : vacant)+1)
-#else
-#define LEAST (vacant+1)
-#endif
-#if FORGET && FAULT!=EARLY_PERMIT && FAULT!=ANY_HISTORY
+  /* It may have a permission whenever it asks, from an earlier answer about any key. Only the history
+     matters, of which that is, and whether the grace was over there. */
+#if FORGET && FAULT!=EARLY_PERMIT
 #define PERMITTED (forgot != 2 || (noticed && grace == 0))
 #else
 #define PERMITTED true
 #endif
 #if FORGET
-#define NEWER (forgot == 2)
+#define PERMISSION (1+(forgot == 2))
 #else
-#define NEWER false
+#define PERMISSION 1
 #endif
 #if LIVE
-#define MAY_COMPARE(c) (vacant != 0 && PERMITTED && !asked[c] && (st[c] == IDLE || (st[c] == WAIT && !riding[c] && !heard[c])))
-#define HEARD(c) heard[c] = (st[c] == WAIT)
+  :: d_step { PERMITTED && !asked[c] && (st[c] == IDLE || (st[c] == WAIT && !riding[c] && !heard[c])) ->
+      heard[c] = (st[c] == WAIT); ask(c, ACQUIRE, PERMISSION); st[c] = WAIT }
 #else
-#define MAY_COMPARE(c) (vacant != 0 && PERMITTED && !asked[c] && (st[c] == IDLE || (st[c] == WAIT && !riding[c])))
-#define HEARD(c) skip
-#endif
-#if CLOCK
-  /* The chosen token is the clock's, but the client's clock may be far behind. */
-  :: d_step { MAY_COMPARE(c) && time > vacant -> ask(c, ACQUIRE, vacant); pick[c] = time; st[c] = WAIT }
-  :: d_step { MAY_COMPARE(c) && time > vacant+1 -> ask(c, ACQUIRE, vacant); pick[c] = LEAST; st[c] = WAIT }
-#else
-  :: d_step { MAY_COMPARE(c) -> HEARD(c); ask(c, ACQUIRE, vacant); pick[c] = LEAST; newer[c] = NEWER; st[c] = WAIT }
+  :: d_step { PERMITTED && !asked[c] && (st[c] == IDLE || (st[c] == WAIT && !riding[c])) -> ask(c, ACQUIRE, PERMISSION); st[c] = WAIT }
 #endif
 #endif
 #if LIVE

@@ -136,7 +136,7 @@ forgetful=(-DFORGET=1 -DRENEWAL=1 -DTTL=2 -DG=1)
 begun=(-DFORGET=1 -DTTL=2 -DG=1 -DN=3 -DBEGUN=1 -DMAXTOK=4)
 lively=(-DLIVE=1 -DRENEWAL=1 -DTTL=4 -DG=3 -DDL=3 -DMAXTOK=200)
 distant=("${lively[@]}" -DK=2 -DLOSS=0 -DDISTANT=4)
-given_up=(-DVACANCY=2 -DK=2 -DK0=1 -DLOSS=0 -DSTRAY=1 -DTTL=2 -DG=1)
+given_up=(-DVACANCY=1 -DK=2 -DK0=1 -DLOSS=0 -DSTRAY=1 -DTTL=2 -DG=1)
 clocked=(-DVACANCY=1 "${cohort[@]}")
 replaced=(-DVACANCY=1 "${forgetful[@]}")
 left=(-DVACANCY=1 "${begun[@]}")
@@ -164,11 +164,11 @@ sound 'served: three, of which two die' "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 
 sound 'served: one beside another whose answers come too late' "${distant[@]}" -DBOUND=4
 sound 'vacancy: each client asks once, anything may go wrong' -DVACANCY=1 "${one[@]}"
 sound 'vacancy: one client asks again, something given up arrives' "${given_up[@]}" -DMAXTOK=5
-sound 'vacancy: cohort handoff, clients die, something given up arrives' -DVACANCY=2 "${cohort[@]}" -DCRASH=1 -DSTRAY=1
-sound 'vacancy: cohort handoff, the counter is ahead' "${clocked[@]}" -DCRASH=1 -DAHEAD=4 -DTMAX=6
+sound 'vacancy: cohort handoff, clients die, something given up arrives' "${clocked[@]}" -DCRASH=1 -DSTRAY=1
+sound 'vacancy: cohort handoff, its token is ahead of the clock' "${clocked[@]}" -DCRASH=1 -DAHEAD=4 -DTMAX=7
 sound 'vacancy: cohort handoff, a key taken by force' "${clocked[@]}" -DFORCE=1
 sound 'vacancy: the server forgets, and its clock lags' "${replaced[@]}" -DLOSS=0 -DMAXTOK=5 -DSKEW=1
-sound 'vacancy: the server forgets, something given up arrives' -DVACANCY=2 "${forgetful[@]}" -DLOSS=1 -DSTRAY=1 -DMAXTOK=4
+sound 'vacancy: the server forgets, something given up arrives' "${replaced[@]}" -DLOSS=1 -DSTRAY=1 -DMAXTOK=4
 sound 'vacancy: the server forgets, a first release leaves one in the grace' "${left[@]}" -DLOSS=0 -DSKEW=1
 sound 'vacancy: served: two ask twice, one dies, a message is lost' -DVACANCY=1 "${lively[@]}" -DK=2 -DCRASH=1 -DLOSS=1 -DBOUND=7
 sound 'shares: two readers and a writer, anything may go wrong' "${any[@]}" -DDOWN=1
@@ -229,11 +229,13 @@ broken "$served" 'served: waiters trust that a message comes: W9' NO_HEARTBEAT "
 broken "$served" 'served: acquire passes no key on to the next waiter' NO_PASS "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
 broken "$served" 'served: a grant that comes too late is asked for again: W3' KEEPS_ASKING "${distant[@]}" -DBOUND=4
 broken "$nothing_left" 'vacancy: it stays when a withdrawn owner is remembered' VACANT_GONE "${given_up[@]}" -DMAXTOK=4
-broken "$nothing_left" 'vacancy: a comparison is with any vacancy' ANY_VACANCY "${given_up[@]}" -DCLOCK=1 -DMAXTOK=12 -DTMAX=5
-broken "$exclusive" 'vacancy: a comparison does not look at the history' ANY_HISTORY "${replaced[@]}" -DLOSS=0 -DMAXTOK=5 -DSKEW=1
-broken "$exclusive" 'vacancy: a client compares before it knows of the end of the grace' EARLY_PERMIT "${replaced[@]}" -DLOSS=0 -DMAXTOK=5 -DSKEW=1
-broken "$rising" 'vacancy: the chosen token is bounded by an answer from before the loss' OLD_BOUND "${replaced[@]}" -DLOSS=0 -DMAXTOK=5 -DSKEW=1
-broken "$rising" 'vacancy: the chosen token is not larger' CHOSEN_LOW "${clocked[@]}" -DCRASH=1
+broken "$nothing_left" 'vacancy: a release leaves one although a withdrawn owner is remembered' VACANT_BESIDE "${given_up[@]}" -DMAXTOK=5
+broken "$exclusive" 'vacancy: take does not look at the history' ANY_HISTORY "${replaced[@]}" -DLOSS=0 -DMAXTOK=5 -DSKEW=1
+broken "$exclusive" 'vacancy: a client takes before it knows of the end of the grace' EARLY_PERMIT "${replaced[@]}" -DLOSS=0 -DMAXTOK=5 -DSKEW=1
+broken "$nothing_left" 'vacancy: take does not look at the queue where there is none' TAKE_QUEUE "${given_up[@]}" -DMAXTOK=5
+broken "$nothing_left" 'vacancy: take does not look at withdrawn owners where there is none' TAKE_GONE "${given_up[@]}" -DMAXTOK=4
+broken "$rising" 'vacancy: take does not look at the counter where there is none' TAKE_COUNTER "${clocked[@]}" -DCRASH=1 -DAHEAD=4 -DTMAX=6
+broken "$rising" 'vacancy: take does not compare its token with that of a vacancy' TAKE_LOW "${clocked[@]}" -DCRASH=1
 broken "$rising" 'vacancy: it has the token of the grant, not the last one used' VACANT_FIRST "${clocked[@]}" -DCRASH=1
 broken "$rising" 'vacancy: its token does not count for the next one' COUNTER_ONLY "${clocked[@]}" -DCRASH=1
 broken "$nothing_left" 'vacancy: a release leaves one although somebody waits' VACANT_QUEUE -DVACANCY=1 "${lively[@]}" -DK=2 -DLOSS=0 -DBOUND=7

@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -24,8 +25,9 @@ const (
 	limitKind   = "m"
 )
 
-// Acquire sends one command per request, all at once. A request takes a second command if it finds
-// that the server hides its history, or if it is for all of a key that others share.
+// Acquire sends one command per request, all at once, except for those that are made [together]. A request
+// takes a second command if take.lua has refused it, if it finds that the server hides its history, or if it is
+// for all of a key that others share.
 func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	if len(batch) == 0 {
 		return nil
@@ -36,38 +38,33 @@ func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []s
 			if s.wide(q.Key, q.Share, try) {
 				return c.acquireShares(s.store.settings.prefix, q, address, s.store.guard(q.Key))
 			}
-			return c.acquire(s.store.settings.prefix, q, address, s.expect(q))
+			return c.acquire(s.store.settings.prefix, q, address, s.store.guard(q.Key))
 		},
-		read: func(c *call, q *store.AcquireRequest, result redisdriver.Result) (answer store.AcquireReply, again bool) {
-			if n, ok := result.Integer(); ok && n == replyChosen {
-				return grantedAsChosen(c, q, address), false
-			}
+		read: func(_ *call, q *store.AcquireRequest, result redisdriver.Result) (answer store.AcquireReply, again bool) {
 			r := newReply(result)
 			return s.acquireReply(&r, q, address)
 		},
-		failed: func(err error) store.AcquireReply { return store.AcquireReply{Err: err} },
+		together: s.store.taking,
+		address:  address,
+		first:    func(q *store.AcquireRequest) bool { return s.vacancies.noted(q.Key) && !s.rivaled.noted(q.Key) },
 	})
 }
 
 // acquire is a run of acquire.lua, which describes its keys and arguments.
-func (c *call) acquire(prefix string, q *store.AcquireRequest, address string, e expectation) error {
-	if err := redisconn.CheckKey(q.Key); err != nil {
-		return err
-	}
+func (c *call) acquire(prefix string, q *store.AcquireRequest, address string, g guard) error {
 	c.script = acquireScript
 	c.lockKeys(prefix, q.Key, lockKinds)
 	c.epochKey(prefix, q.Key)
 	if err := c.request(q, address); err != nil {
 		return err
 	}
-	c.expect(e)
-	c.guard(e.guard)
+	c.guard(g)
 	return nil
 }
 
-// request adds the arguments of a request that acquire.lua describes.
-func (c *call) request(q *store.AcquireRequest, address string) error {
-	if err := redisconn.CheckAcquire(q, features); err != nil {
+// checkRequest says what is wrong with a request.
+func checkRequest(q *store.AcquireRequest) error {
+	if err := cmp.Or(redisconn.CheckKey(q.Key), redisconn.CheckAcquire(q, features)); err != nil {
 		return err
 	}
 	switch {
@@ -75,6 +72,14 @@ func (c *call) request(q *store.AcquireRequest, address string) error {
 		return fmt.Errorf("%w: TTL must be positive", store.ErrInvalidOption)
 	case q.Ticket < 0 || q.Ticket > redisconn.MaxToken:
 		return fmt.Errorf("%w: ticket %d", store.ErrInvalidOption, q.Ticket)
+	}
+	return nil
+}
+
+// request adds the arguments of a request that acquire.lua describes.
+func (c *call) request(q *store.AcquireRequest, address string) error {
+	if err := checkRequest(q); err != nil {
+		return err
 	}
 	c.text(q.Owner)
 	c.text(address)
@@ -122,6 +127,7 @@ func (s *session) acquireReply(r *reply, q *store.AcquireRequest, address string
 	case answer.Status == store.Granted:
 		s.shared.note(q.Key, q.Share.Mode != store.Exclusive)
 	}
+	s.contended.note(q.Key, answer.Status != store.Granted || answer.Waiters > 0)
 	if answer.Grace > 0 {
 		s.store.graceSeen(answer.Grace)
 	}

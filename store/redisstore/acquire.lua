@@ -5,14 +5,9 @@
 -- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
 -- ARGV  owner, channel, ttl, ttl if granted by message, liveness (all ms),
 --       wait (0 or 1), queue limit (0: none), ticket (0: none), flags, holder,
---       the vacancy that the client left, the token for its own next holding (0: it
---       left none), the id of the history in which the client has seen the server grant,
 --       the counter's TTL (ms), least grace (ms; 0: no guard)
 --
--- Reply:
---   1           granted, with the token that the client chose; nobody waits
---
--- or a list, by its first element:
+-- Reply, by its first element:
 --   1 granted   token, waiters, whether the token came from the clock, and if the epoch was
 --               looked at for it: the id of its history, and the longest TTL (ms) of it
 --   2 waiting   rank, the holder's remaining ms, ticket, the last token given,
@@ -27,35 +22,17 @@
 --   8 wide      others share the key; nothing was changed. acquire_shares.lua answers
 --  -1 foreign   the Redis key that holds something else; nothing was changed
 
--- The three common cases come before any function definition, because the creation of
+-- Two common cases come before any function definition, because the creation of
 -- functions makes a short script slow. lock.lua does them too, and says why each step
--- is as it is. This part checks everything before it writes anything.
+-- is as it is. This part checks everything before it writes anything. take.lua is for keys
+-- that are free, if the client has seen the server grant lately.
 --
--- First, nobody had the key since this client released it. The vacancy is the very one
--- that the release left. So nobody waits, nobody is withdrawn, and no holder had a larger
--- token. The server and the epoch have a history in which the server has granted keys of the
--- bucket. So it has not forgotten a holder, unless it has forgotten the vacancy with it. The
--- client makes sure that its TTL is not longer than the longest that the epoch knows, and
--- that its token is larger than that of the vacancy.
-local taken, epoch, info = redis.pcall('GET', KEYS[1])
-if taken == ARGV[11] and ARGV[12] ~= '0' then
-  epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
-  if type(epoch) == 'string'
-    and string.find(epoch, ARGV[13], 1, true) == 1
-    and type(info) == 'string'
-    and <% hasHistory info | ARGV[13] %> then
-    local flags = <% addFlag ARGV[9] | t %>
-    redis.call('SET', KEYS[1], <% record ARGV[12] | ARGV[1] | ARGV[2] | flags | ARGV[10] %>, 'PX', ARGV[3])
-    return 1
-  end
-end
-
--- In both other cases the counter is idle, or a token.
-local last = redis.pcall('GET', KEYS[4])
+-- In both the counter is idle, or a token.
+local taken, last = redis.pcall('GET', KEYS[1]), redis.pcall('GET', KEYS[4])
 local counted = not last or type(last) == 'string' and <% token last %>
 local vacant = type(taken) == 'string' and <% vacant taken %>
 
--- Second, the key is free, and its queue empty.
+-- First, the key is free, and its queue empty.
 local free = counted and (not taken or vacant and <% tokenDigits vacant %>)
 if free and redis.call('EXISTS', KEYS[2], KEYS[5]) ~= 0 then
   -- Nobody waits, and those who are withdrawn are others.
@@ -63,7 +40,7 @@ if free and redis.call('EXISTS', KEYS[2], KEYS[5]) ~= 0 then
     and not redis.pcall('ZSCORE', KEYS[5], ARGV[1])
 end
 
--- Third, somebody holds the key, and this owner joins the queue or keeps its place.
+-- Second, somebody holds the key, and this owner joins the queue or keeps its place.
 local held = counted
   and type(taken) == 'string'
   and not vacant
@@ -111,7 +88,7 @@ if free or held then
       if not queued then
         known = math.max(known + 1, now)
         queued = string.format('%.0f', known)
-        local kept = string.format('%.0f', ARGV[14] + math.ceil((known - now) / 1000))
+        local kept = string.format('%.0f', ARGV[11] + math.ceil((known - now) / 1000))
         redis.call('SET', KEYS[4], queued, 'PX', kept)
         redis.call('ZADD', KEYS[2], queued, ARGV[1])
         if size == 0 and string.find(flags, 'h', 1, true) and channel ~= '-' then

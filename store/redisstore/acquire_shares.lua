@@ -67,7 +67,6 @@ if shared then
 end
 
 if free or shared then
-  local epoch, info
   <% include sure.lua %>
   local clock = math.floor(ms)
   if sure then

@@ -18,7 +18,6 @@ type call struct {
 	buffer []byte
 	ends   []int // of the parts, in buffer
 	keys   int   // how many of the parts are keys
-	chosen int64 // the token for a holding that follows one of the client's own; 0: none
 	parts  []string
 
 	withPrimer bool // a primer goes ahead of it, if it is made by itself

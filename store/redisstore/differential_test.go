@@ -22,13 +22,12 @@ func TestTheShortcutsOfAcquireDoAsTheRest(t *testing.T) {
 	onOneServer(t, func(t *testing.T, sv *server) {
 		d := newDifferential(t, sv)
 		rapid.Check(t, func(t *rapid.T) {
-			for range 40 { // few of these states are for the shortcut of what a client has seen
-				st, args := d.drawState(t), d.drawRequest(t)
-				d.compare(t, d.drawSeen(t, st, args), args)
+			for range 40 {
+				d.compare(t, d.drawState(t), d.drawRequest(t))
 			}
 		})
-		for _, status := range []string{"1", "2", "chosen"} {
-			if d.taken[status] == 0 && (status != "chosen" || d.id != "") {
+		for _, status := range []string{"1", "2"} {
+			if d.taken[status] == 0 {
 				t.Errorf("no state was for the shortcut that answers %s", status)
 			}
 		}
@@ -39,11 +38,7 @@ func TestTheShortcutsOfAcquireDoAsTheRest(t *testing.T) {
 func (d *differential) compare(t *rapid.T, st differentialState, args []string) {
 	reply := d.run(t, st, d.shortcut, len(d.keys), args)
 	after := d.read(t)
-	switch {
-	case slices.Equal(reply, []string{strconv.Itoa(replyChosen)}):
-		d.taken["chosen"]++
-		reply = []string{"1", args[11], "0", "1"}
-	case len(reply) == 6 && reply[0] == "1": // with what the epoch says
+	if len(reply) == 6 && reply[0] == "1" { // with what the epoch says
 		reply = reply[:4]
 	}
 	if len(reply) == 0 {
@@ -203,41 +198,8 @@ func (d *differential) drawRequest(t *rapid.T) []string {
 	return []string{
 		me, "p" + d.told, pick("TTL", "1500000", "1700000"), "450000", "150000", pick("wait", "1", "1", "0"), pick("limit", "16384", "1", "3", "0"),
 		pick("ticket", "0", "0", strconv.Itoa(before-1)), pick("flags", "-", "h", "w", "hw"), "my self",
-		"0", "0", "",
 		pick("counter TTL", "3600000", "60000000"), least,
 	}
-}
-
-// drawSeen puts into a request what a client may have seen: a vacancy, and a history. The history
-// is the server's only if the epoch grants, for a client sees to that. The scripts see to it that
-// a key with a vacancy has no other keys, and drawSeen returns a state of that kind.
-func (d *differential) drawSeen(t *rapid.T, st differentialState, args []string) differentialState {
-	const vacancy, chosen, history, least = 10, 11, 12, 14
-	if args[least] == "0" {
-		return st // without a guard a client goes by nothing that it has seen
-	}
-	grants := false
-	for _, words := range st {
-		switch {
-		case words[0] != "SET":
-		case words[1] == d.keys[5]:
-			grants = words[2] == d.granting
-		case words[1] == d.keys[0] && isVacancy(words[2]):
-			args[vacancy] = rapid.SampledFrom([]string{"0", words[2], words[2], words[2], words[2], vacancyOf(before - 1)}).Draw(t, "the vacancy seen")
-		}
-	}
-	if args[vacancy] == vacancyOf(ahead) || len(args[vacancy]) != len(vacancyOf(before)) {
-		args[vacancy] = "0" // a client's token is larger, and none is so large
-	}
-	args[history] = rapid.SampledFrom([]string{"abc", d.id, d.id, d.id}).Draw(t, "the history seen")
-	if args[history] == d.id && !grants {
-		args[vacancy] = "0"
-	}
-	if args[vacancy] == "0" {
-		return st
-	}
-	args[chosen] = strconv.Itoa(differentialTime)
-	return slices.DeleteFunc(st, func(words []string) bool { return words[1] != d.keys[0] && words[1] != d.keys[5] })
 }
 
 // ask sends commands together and returns the words of each answer; none for nil.

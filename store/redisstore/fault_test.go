@@ -81,8 +81,8 @@ func TestOneCommandToTakeAndOneToGiveBack(t *testing.T) {
 	sv := ownServer(t)
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
-	a.Hold("warm", "a") // loads the scripts
-	a.release(store.ReleaseRequest{Key: "warm", Owner: "a"})
+	a.leaves("warm", "a") // loads the scripts
+	a.leaves("warm", "b")
 	// Two connections of the store, one of the test; nothing else may be sent but
 	// pings.
 	sv.Do(t, "CONFIG", "RESETSTAT")

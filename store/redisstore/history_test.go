@@ -14,7 +14,7 @@ import (
 
 // These events happen to servers after a client has left a key vacant. The connection to the server that
 // is asked is kept, except through a restart, so the client has no sign of it. The request is as dangerous as can be: it is
-// based on the vacancy and on a history that were true just before.
+// based on a vacancy and a history that were true just before.
 
 // A past is what happens to servers between a release and the next request for the key.
 type past struct {
@@ -31,17 +31,17 @@ type past struct {
 type outcome string
 
 const (
-	compared outcome = "granted by comparison"
-	granted  outcome = "granted by the rest"
-	inGrace  outcome = "grace"
-	held     outcome = "held"
-	refused  outcome = "refused" // by the server
+	taken   outcome = "granted by take.lua"
+	granted outcome = "granted by the rest"
+	inGrace outcome = "grace"
+	held    outcome = "held"
+	refused outcome = "refused" // by the server
 )
 
-func outcomeOf(got store.AcquireReply, byComparison bool) outcome {
+func outcomeOf(got store.AcquireReply, byTake bool) outcome {
 	switch {
-	case byComparison:
-		return compared
+	case byTake:
+		return taken
 	case got.Status == store.Granted:
 		return granted
 	case got.Grace > 0:
@@ -53,7 +53,7 @@ func outcomeOf(got store.AcquireReply, byComparison bool) outcome {
 }
 
 var pasts = map[string]past{
-	"nothing": {start: alone, want: compared, same: true, happens: func(_ *testing.T, p *pair, _ func(*server)) *server {
+	"nothing": {start: alone, want: taken, same: true, happens: func(_ *testing.T, p *pair, _ func(*server)) *server {
 		return p.primary
 	}},
 	"a rival, whom the server knows": {start: alone, want: held, same: true, happens: func(_ *testing.T, p *pair, rival func(*server)) *server {
@@ -116,7 +116,7 @@ var pasts = map[string]past{
 		}
 		return p.primary
 	}},
-	"data read again": {start: debuggable, want: compared, same: true, happens: func(t *testing.T, p *pair, _ func(*server)) *server {
+	"data read again": {start: debuggable, want: taken, same: true, happens: func(t *testing.T, p *pair, _ func(*server)) *server {
 		p.primary.Do(t, "DEBUG", "RELOAD")
 		return p.primary
 	}},
@@ -244,7 +244,7 @@ func (sv *server) takesOver(t *testing.T, command ...string) {
 	sv.insist(t, "GET", sv.redisKey("key", 'l'))
 }
 
-// No server grants a key by comparison if it may have forgotten a holder meanwhile.
+// No server grants a key by take.lua if it may have forgotten a holder meanwhile.
 func TestAVacancyCountsInTheHistoryInWhichItWasSeen(t *testing.T) {
 	t.Parallel()
 	for name, row := range pasts {
@@ -262,22 +262,23 @@ func TestAVacancyCountsInTheHistoryInWhichItWasSeen(t *testing.T) {
 			}
 			c := join(t, stores[p.primary])
 			c.leaves("key", "a")
-			q := redistest.Attempt("key", "late")
-			e := c.expects(q)
-			if id := p.primary.fact("master_replid"); e.history != id {
-				t.Fatalf("history seen: got %q, want %q", e.history, id)
+			late := c.takes(redistest.Attempt("key", "late"))
+			history := stores[p.primary].sightings[bucketOf("key")].Load().history
+			if id := p.primary.fact("master_replid"); history != id {
+				t.Fatalf("history seen: got %q, want %q", history, id)
 			}
 			asked := row.happens(t, p, func(at *server) { rivals[at].Hold("key", "rival") })
-			if same := asked.fact("master_replid") == e.history; same != row.same {
+			if same := asked.fact("master_replid") == history; same != row.same {
 				t.Errorf("the server asked has the same history: got %v, want %v", same, row.same)
 			}
-			got, byComparison := asks(t, stores[asked], q, e)
+			got, byTake := late.arrives(t.Context(), stores[asked])
 			for range 2 { // it may have been the first to notice that a connection had ended, and the store has two
 				if row.cut && errors.Is(got.Err, store.ErrOutcomeUnknown) {
-					got, byComparison = asks(t, stores[asked], q, e)
+					late.in[0].answered = false
+					got, byTake = late.arrives(t.Context(), stores[asked])
 				}
 			}
-			if outcome := outcomeOf(got, byComparison); outcome != row.want {
+			if outcome := outcomeOf(got, byTake); outcome != row.want {
 				t.Errorf("got %+v, %s; want %s", got, outcome, row.want)
 			}
 		})

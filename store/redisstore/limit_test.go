@@ -69,7 +69,7 @@ func TestAMutexNamesNoLimit(t *testing.T) {
 	t.Parallel()
 	q := redistest.Request("key", "a")
 	calls := map[string]func(*call){
-		"acquire":      func(c *call) { must(c.acquire("p", &q, noAddress, expectation{})) },
+		"acquire":      func(c *call) { must(c.acquire("p", &q, noAddress, guard{})) },
 		"fast release": func(c *call) { c.releaseFast("p", &store.ReleaseRequest{Key: "key", Owner: "a"}, long) },
 		"release":      func(c *call) { must(c.release("p", &store.ReleaseRequest{Key: "key", Owner: "a"}, noAddress, guard{})) },
 		"inspect":      func(c *call) { c.inspect("p", "key", page{shown: shown}, false) },

@@ -346,7 +346,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 			"acquire": func(t *rapid.T) {
 				q, address := newRequest(t), addresses.Draw(t, "address")
 				var c call
-				if err := c.acquire(sv.prefix, &q, address, expectation{guard: g}); err != nil {
+				if err := c.acquire(sv.prefix, &q, address, g); err != nil {
 					t.Fatal(err)
 				}
 				r := newReply(st.runOne(ctx, &c))

@@ -42,7 +42,7 @@ func movingCalls() map[string]movingKey {
 		return func(st *Store, key string) (c call) {
 			q := request(key, "new")
 			change(q)
-			must(c.acquire(st.settings.prefix, q, noAddress, expectation{guard: st.guard(key)}))
+			must(c.acquire(st.settings.prefix, q, noAddress, st.guard(key)))
 			return c
 		}
 	}

@@ -137,11 +137,11 @@ func TestASightingOutlastsAGrantWithoutOne(t *testing.T) {
 	})
 }
 
-// A token that a client chooses is not ahead of the server's clock, though theirs differ a little.
-func TestChosenTokensAreBehindTheClock(t *testing.T) {
+// A clock that was not set back is no less than a sighting says, though rates differ a little.
+func TestTheLeastIsBehindTheClock(t *testing.T) {
 	t.Parallel()
 	seen := sighting{clock: 1_000_000, at: time.Now().Add(-4 * time.Second)}
-	got := seen.chosen()
+	got := seen.least()
 	if most := seen.clock + time.Since(seen.at).Microseconds()*995/1000; got < 4_960_000 || got > most {
 		t.Errorf("4 s after %d: got %d, want from 4960000 to %d", seen.clock, got, most)
 	}

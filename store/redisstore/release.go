@@ -5,6 +5,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
@@ -30,7 +31,8 @@ func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []s
 			}
 			return s.releaseReply(q, result, address)
 		},
-		failed: func(err error) store.ReleaseReply { return store.ReleaseReply{Err: err} },
+		together: s.store.leaving,
+		first:    func(*store.ReleaseRequest) bool { return false }, // release_fast.lua also knows waiters
 	})
 	for i := range replies {
 		if requeued := replies[i].Requeue; requeued != nil && errors.Is(requeued.Err, errAgain) {
@@ -86,6 +88,9 @@ func (s *session) plan(q *store.ReleaseRequest, try int) releasePlan {
 func (s *session) putRelease(c *call, q *store.ReleaseRequest, plan releasePlan, address string) error {
 	if err := redisconn.CheckRelease(q, features); err != nil {
 		return err
+	}
+	if plan <= releaseWide {
+		s.vacancies.forget(q.Key) // it may leave none
 	}
 	switch plan {
 	case releaseWide:
@@ -144,14 +149,20 @@ func (s *session) releaseFastReply(q *store.ReleaseRequest, result redisdriver.R
 	}
 	switch held {
 	case replyUncommon:
+		s.uncommon.note(q.Key, true)
 		return store.ReleaseReply{}, true
 	case replyWide:
 		return s.releaseReply(q, result, noAddress)
 	}
 	s.handoffs.note(q.Key, held == replyHandedToTheLast)
 	if held == replyVacant {
-		s.vacancies.note(q.Key, q.Token)
+		s.vacancies.note(q.Key)
+		if rand.IntN(rivalsForgotten) == 0 {
+			s.rivaled.note(q.Key, false)
+		}
 	}
+	s.contended.note(q.Key, held != replyVacant)
+	s.uncommon.note(q.Key, false)
 	return store.ReleaseReply{WasHeld: held > 0}, false
 }
 

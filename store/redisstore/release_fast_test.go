@@ -140,6 +140,9 @@ func TestShortcutsAreForPlainReleases(t *testing.T) {
 			}
 			sv.Pass(time.Millisecond)
 			release.Uncertain = true
+			if c.session.mayLeave(&store.ReleaseRequest{Key: key, Owner: key + ".a", Token: release.Token, Clean: true, Uncertain: true}) {
+				t.Errorf("%s: an uncertain release is for leave.lua, want that it isn't", key)
+			}
 			if !c.release(release).WasHeld {
 				t.Errorf("%s: got WasHeld false, want true", key)
 			}

@@ -17,6 +17,8 @@ var luaFiles embed.FS
 
 // The scripts, as the server knows them.
 var (
+	takeScript          = newScript("take.lua")
+	leaveScript         = newScript("leave.lua")
 	acquireScript       = newScript("acquire.lua")
 	acquireSharesScript = newScript("acquire_shares.lua")
 	releaseFastScript   = newScript("release_fast.lua")

@@ -5,7 +5,6 @@ package redisstore
 import (
 	"fmt"
 
-	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
@@ -65,9 +64,6 @@ func isWide(result redisdriver.Result) bool {
 
 // acquireShares is a run of acquire_shares.lua, which describes its keys and arguments.
 func (c *call) acquireShares(prefix string, q *store.AcquireRequest, address string, g guard) error {
-	if err := redisconn.CheckKey(q.Key); err != nil {
-		return err
-	}
 	c.script = acquireSharesScript
 	c.allKeys(prefix, q.Key, true)
 	if err := c.request(q, address); err != nil {

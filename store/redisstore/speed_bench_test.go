@@ -6,9 +6,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
@@ -96,18 +101,52 @@ func inTurns(b *testing.B, begin func(b *testing.B) (one, all func(keys []string
 	}
 }
 
-// BenchmarkDistinctKeys is 256 goroutines, each with a key of its own.
+// BenchmarkDistinctKeys is so many goroutines, each with keys of its own, that take and give back a key again and again, or
+// each key once. It does the same by the floor: bare SET NX PX and a compare-and-delete by the same client library.
 func BenchmarkDistinctKeys(b *testing.B) {
-	c := newLocks(b)
-	b.ReportAllocs()
-	b.SetParallelism(128)
-	var goroutines atomic.Int64
-	b.RunParallel(func(pb *testing.PB) {
-		key := fmt.Sprint("key ", goroutines.Add(1))
-		for pb.Next() {
-			lockAndUnlock(b, c, key)
+	for _, n := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 1024} {
+		for _, once := range []bool{false, true} {
+			name := map[bool]string{false: "again/", true: "once/"}[once] + strconv.Itoa(n)
+			b.Run("asynclock/"+name, func(b *testing.B) {
+				c := newLocks(b)
+				eachWithItsKeys(b, n, once, func(key string) { lockAndUnlock(b, c, key) })
+			})
+			b.Run("floor/"+name, func(b *testing.B) {
+				c := onServer(b, redistest.Option(b, "ASYNCLOCK_REDIS_URL")).Raw
+				del := rueidis.NewLuaScript("if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0")
+				eachWithItsKeys(b, n, once, func(key string) {
+					owner := uuid.NewString()
+					if err := c.Do(b.Context(), c.B().Set().Key(key).Value(owner).Nx().PxMilliseconds(30_000).Build()).Error(); err != nil {
+						b.Fatal(err)
+					}
+					if gone, err := del.Exec(b.Context(), c, []string{key}, []string{owner}).AsInt64(); gone != 1 || err != nil {
+						b.Fatal(gone, err)
+					}
+				})
+			})
 		}
-	})
+	}
+}
+
+// eachWithItsKeys calls do from n goroutines, each with a key of its own, or with a new one each time.
+func eachWithItsKeys(b *testing.B, n int, once bool, do func(key string)) {
+	b.Helper()
+	b.ReportAllocs()
+	var calls atomic.Int64
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			key := fmt.Sprint("key ", i)
+			for k := calls.Add(1); k <= int64(b.N); k = calls.Add(1) {
+				if once {
+					key = fmt.Sprint("key ", b.N, " ", k)
+				}
+				do(key)
+			}
+		})
+	}
+	all.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1000, "k/s")
 }
 
 // BenchmarkShares takes and gives back a share: of a key that nobody else has, or beside 100 others.

@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,12 @@ type Store struct {
 	log      *asynclog.Log
 
 	sightings [buckets]atomic.Pointer[sighting]
+
+	taking  *gathering[store.AcquireRequest, store.AcquireReply]
+	leaving *gathering[store.ReleaseRequest, store.ReleaseReply]
+	traffic traffic
+	life    context.Context //nolint:containedctx // of the scripts of taking and leaving; ends with Close
+	end     context.CancelFunc
 
 	unsharded atomic.Bool // the cluster has shown that it has no sharded pub-sub
 	slotted   atomic.Bool // the server was taken for a standalone one, and has shown to be a cluster's node
@@ -125,7 +132,10 @@ func New(client rueidis.Client, opts ...Option) (*Store, error) {
 }
 
 func newStore(driver redisdriver.Driver, s settings) *Store {
-	return &Store{conn: &connection{Driver: driver}, settings: s, log: s.log.Open(), activity: activity{began: time.Now()}}
+	st := &Store{conn: &connection{Driver: driver}, settings: s, log: s.log.Open(), activity: activity{began: time.Now()}}
+	st.life, st.end = context.WithCancel(context.Background())
+	st.taking, st.leaving = newGathering(st, st.takes()), newGathering(st, st.leaves())
+	return st
 }
 
 // Close closes the connections that [Open] opened, and the driver of [NewWith]. A client that was
@@ -134,6 +144,9 @@ func newStore(driver redisdriver.Driver, s settings) *Store {
 // Close waits a second at most for the log handler.
 func (st *Store) Close() {
 	if st.conn != nil && st.conn.Close() {
+		st.end()
+		st.taking.queue.Close()
+		st.leaving.queue.Close()
 		st.log.Close()
 	}
 }

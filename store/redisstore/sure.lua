@@ -1,13 +1,11 @@
 -- Whether a shortcut may grant, for a TTL of ARGV[3] and a least grace that is the last argument: the grace
 -- is over for sure, and the clock was not set back. This is no script by itself, but a part of those
--- of acquire.lua and acquire_shares.lua, which may have read epoch and info. See epoch.lua.
+-- of acquire.lua and acquire_shares.lua. See epoch.lua.
 local time = redis.call('TIME')
 local now, ms = time[1] * 1000000 + time[2], time[1] * 1000 + time[2] / 1000
 local sure, past, stale, id, ready, longest, older, turn, noted = ARGV[#ARGV] == '0', 0
 if not sure then
-  if not info then
-    epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
-  end
+  local epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
   if type(epoch) == 'string' and type(info) == 'string' then
     id, ready, longest, older, turn, noted = string.match(epoch, <% pattern epoch %>)
     sure = id -- the epoch is sound

@@ -7,66 +7,64 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/asynclock/asynclock-go/store"
 )
 
 // A key that nobody waits for is left vacant: in place of the holder's record there is the last
-// token. A client that finds the very vacancy that it left knows that nobody had the key meanwhile. So
-// it need not look at anything else, and can choose its token beforehand.
+// token. A vacancy shows that nobody else is there. So there is no need to look at any other Redis key.
 //
-// For that the session remembers the vacancies that it left, and the store what the servers said
-// about themselves. Either may be out of date. The script compares both with what is there, and if
-// they differ it goes on as if nothing had been remembered.
+// The session remembers where it left vacancies, and the store what the servers said about themselves.
+// Either may be out of date: take.lua looks for itself. It answers for keys that are free, and leaves all
+// others to acquire.lua.
 
 // isVacancy reports whether the value of a lock's first key may be a vacancy.
 func isVacancy(value string) bool {
 	return value != "" && len(value) <= len("9007199254740992") && strings.Trim(value, "0123456789") == ""
 }
 
-// vacancies are the tokens that a session left behind in the keys that it gave back last. A key
-// takes the place of another one of the same hash.
+// vacancies are the keys that a session left vacant last, by their hashes. A key takes the place of another one.
 type vacancies struct {
-	places atomic.Pointer[[vacanciesKept]vacancy]
+	places atomic.Pointer[[vacanciesKept]atomic.Uint64]
 }
 
-// vacanciesKept bounds the memory of a session: 64 KB, from its first release on.
+// vacanciesKept bounds the memory of a session: 32 KB, from its first release on.
 const vacanciesKept = 4096
 
-// A vacancy is read and written without a lock. If two releases write it at once, it may be made of
-// both, and is wrong.
-type vacancy struct {
-	hash  atomic.Uint64 // of the key
-	token atomic.Int64
-}
+// rivalsForgotten is after how many releases of a key, on average, it is expected again that nobody else takes it
+// before the next request. To find out costs a command.
+const rivalsForgotten = 8
 
 var vacanciesSeed = maphash.MakeSeed()
 
-// note remembers the token that was left in a key.
-func (v *vacancies) note(key string, token int64) {
-	places := v.places.Load()
-	if places == nil {
-		v.places.CompareAndSwap(nil, new([vacanciesKept]vacancy))
-		places = v.places.Load()
+// note remembers that a key was left vacant.
+func (v *vacancies) note(key string) {
+	if v.places.Load() == nil {
+		v.places.CompareAndSwap(nil, new([vacanciesKept]atomic.Uint64))
 	}
-	hash := maphash.String(vacanciesSeed, key)
-	place := &places[hash%vacanciesKept]
-	place.hash.Store(hash)
-	place.token.Store(token)
+	place, hash := v.place(key)
+	place.Store(hash)
 }
 
-// token returns the token that was left in a key, or 0 if none is known.
-func (v *vacancies) token(key string) int64 {
+// noted reports whether a key was left vacant.
+func (v *vacancies) noted(key string) bool {
+	place, hash := v.place(key)
+	return place != nil && place.Load() == hash
+}
+
+// forget undoes note.
+func (v *vacancies) forget(key string) {
+	if place, hash := v.place(key); place != nil {
+		place.CompareAndSwap(hash, 0)
+	}
+}
+
+// place returns where a key is remembered, and how. It returns nil before there are places.
+func (v *vacancies) place(key string) (place *atomic.Uint64, hash uint64) {
 	places := v.places.Load()
 	if places == nil {
-		return 0
+		return nil, 0
 	}
-	hash := maphash.String(vacanciesSeed, key)
-	place := &places[hash%vacanciesKept]
-	if place.hash.Load() != hash {
-		return 0
-	}
-	return place.token.Load()
+	hash = maphash.String(vacanciesSeed, key)
+	return &places[hash%vacanciesKept], hash
 }
 
 // A sighting is what a server said about itself when it granted a key.
@@ -84,56 +82,20 @@ const sightingFor = time.Second
 // saw notes a sighting of the server that the key is on.
 func (st *Store) saw(key string, seen *sighting) { st.sightings[bucketOf(key)].Store(seen) }
 
-// chosen returns a token that is not ahead of the server's clock. Clocks that run at rates that
-// differ by a hundredth are allowed for. A server's clock that is set back is not: until the next
-// sighting tokens are ahead of it. The epoch sees to it that they go on rising.
-func (g *sighting) chosen() int64 {
+// seen returns a sighting of the server that a key is on, from which follows that it grants the key for
+// a TTL now, if it is still the same server. Otherwise it returns nil. So it does without a guard: two may hold
+// the key then after a failover, and the server itself gives every token.
+func (st *Store) seen(key string, ttl time.Duration) *sighting {
+	seen := st.sightings[bucketOf(key)].Load()
+	if seen == nil || time.Since(seen.at) > sightingFor || ttl > seen.longest || st.grace(key) == 0 {
+		return nil
+	}
+	return seen
+}
+
+// least returns a time that the server's clock has reached, if it was not set back. Clocks that run at
+// rates that differ by a hundredth are allowed for.
+func (g *sighting) least() int64 {
 	passed := time.Since(g.at)
 	return g.clock + (passed - passed/100).Microseconds()
-}
-
-// An expectation is what a request for a key is based on: the guard, and what the session has seen.
-type expectation struct {
-	guard
-	vacancy int64  // the token of the vacancy that the session left; 0: none
-	chosen  int64  // the token for its next holding
-	history string // in which the server has granted keys of the bucket
-}
-
-// expect returns what a request can be based on. Without a guard it is nothing. Two may hold the key
-// then after a failover, and only tokens that the server itself gives keep them apart.
-func (s *session) expect(q *store.AcquireRequest) expectation {
-	e := expectation{guard: s.store.guard(q.Key)}
-	left := s.vacancies.token(q.Key)
-	if left == 0 || q.Ticket != 0 || e.grace == 0 {
-		return e
-	}
-	seen := s.store.sightings[bucketOf(q.Key)].Load()
-	if seen == nil || time.Since(seen.at) > sightingFor || q.TTL > seen.longest {
-		return e
-	}
-	if chosen := seen.chosen(); chosen > left {
-		e.vacancy, e.chosen, e.history = left, chosen, seen.history
-	}
-	return e
-}
-
-// expect adds the arguments of acquire.lua about what was seen.
-func (c *call) expect(e expectation) {
-	c.chosen = e.chosen
-	c.number(e.vacancy)
-	c.number(e.chosen)
-	c.text(e.history)
-}
-
-// replyChosen is what acquire.lua answers if the key was granted with the token that was chosen.
-const replyChosen = 1
-
-// grantedAsChosen is the reply to a request whose token was chosen.
-func grantedAsChosen(c *call, q *store.AcquireRequest, address string) store.AcquireReply {
-	return store.AcquireReply{
-		Status:     store.Granted,
-		Grant:      store.Grant{Token: c.chosen, TokensFollowClock: true},
-		WillNotify: q.NotifyRequests && address != noAddress,
-	}
 }

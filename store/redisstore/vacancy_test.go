@@ -33,45 +33,50 @@ func (c *client) seesAgain(key string) {
 	place := &c.session.store.sightings[bucketOf(key)]
 	if seen := place.Load(); seen != nil {
 		recent := *seen
-		recent.clock, recent.at = seen.chosen(), time.Now()
+		recent.clock, recent.at = seen.least(), time.Now()
 		place.Store(&recent)
 	}
 }
 
-// expects is what the session's next request for a key is based on, which has to be a vacancy.
-func (c *client) expects(q store.AcquireRequest) expectation {
-	c.T.Helper()
-	c.seesAgain(q.Key)
-	e := c.session.expect(&q)
-	if e.vacancy == 0 {
-		c.T.Fatalf("expectation for %q: got none, want the vacancy that the session left", q.Key)
-	}
-	return e
+// A lateTake is a request that was made when the session had reason to, and may arrive long after.
+type lateTake struct {
+	call call
+	in   []*taking
 }
 
-// asks sends a request that is based on e, maybe late. byComparison says that the vacancy was
-// enough for a grant.
-func asks(t *testing.T, st *Store, q store.AcquireRequest, e expectation) (got store.AcquireReply, byComparison bool) {
-	t.Helper()
-	var c call
-	if err := c.acquire(st.settings.prefix, &q, noAddress, e); err != nil {
-		t.Fatal(err)
+// take makes a request of take.lua.
+func (c *client) takes(q store.AcquireRequest) *lateTake {
+	c.T.Helper()
+	c.seesAgain(q.Key)
+	if !c.session.mayTake(&q) {
+		c.T.Fatalf("request for %q: got none of take.lua, want one", q.Key)
 	}
-	return st.answer(t.Context(), &c, &q)
+	late := new(lateTake)
+	late.in = c.session.store.putTakes(&late.call, []*taking{{session: c.session, request: q, address: noAddress}})
+	return late
+}
+
+// arrives sends the request to the server of a store. byTake says that take.lua has granted it. Otherwise acquire.lua
+// answers.
+func (l *lateTake) arrives(ctx context.Context, st *Store) (got store.AcquireReply, byTake bool) {
+	q := l.in[0]
+	st.taking.read(st.runOne(ctx, &l.call), l.in)
+	if q.answered {
+		return q.reply, q.reply.Err == nil
+	}
+	var c call
+	must(c.acquire(st.settings.prefix, &q.request, noAddress, st.guard(q.request.Key)))
+	return st.answer(ctx, &c), false
 }
 
 // answer runs a call of acquire.lua.
-func (st *Store) answer(ctx context.Context, c *call, q *store.AcquireRequest) (got store.AcquireReply, byComparison bool) {
-	result := st.runOne(ctx, c)
-	if n, ok := result.Integer(); ok && n == replyChosen {
-		return grantedAsChosen(c, q, noAddress), true
-	}
-	r := newReply(result)
-	got = r.acquireReply()
+func (st *Store) answer(ctx context.Context, c *call) store.AcquireReply {
+	r := newReply(st.runOne(ctx, c))
+	got := r.acquireReply()
 	if err := r.failed(st); err != nil {
-		got = store.AcquireReply{Err: err}
+		return store.AcquireReply{Err: err}
 	}
-	return got, false
+	return got
 }
 
 // vacancyIn returns the token of the vacancy of a key, or 0 if it has none. While it has one there
@@ -111,21 +116,22 @@ func (sv *server) wantLeft(t *testing.T, key, lock, counter string) {
 	}
 }
 
-func TestAKeyThatWasLeftIsTakenByComparison(t *testing.T) {
+func TestAKeyThatWasLeftIsTakenByALookAtIt(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
 		st := sv.store(t)
 		c, other := join(t, st), join(t, st)
 		left := c.leaves("key", "a")
 		sv.wantLeft(t, "key", vacancyOf(left), "")
-		q := redistest.Request("key", "b")
-		if e := other.session.expect(&q); e.vacancy != 0 {
-			t.Errorf("another session expects the vacancy of %d, want none", e.vacancy)
+		if !c.session.vacancies.noted("key") || other.session.vacancies.noted("key") {
+			t.Error("who knows of the vacancy: want the session that left it, and no other")
 		}
+		q := redistest.Request("key", "b")
 		for i := range 3 {
 			q.Owner, q.NotifyQueued = "b"+strconv.Itoa(i), true
-			got, byComparison := asks(t, st, q, c.expects(q))
-			if !byComparison || got.Status != store.Granted || got.Token <= left || !got.TokensFollowClock || got.Waiters != 0 {
-				t.Fatalf("got %+v, by comparison %v; want a token above %d, from the clock, by comparison", got, byComparison, left)
+			taker := []*client{c, c, other}[i] // a vacancy is anybody's
+			got, byTake := taker.takes(q).arrives(t.Context(), st)
+			if !byTake || got.Status != store.Granted || got.Token <= left || !got.TokensFollowClock || got.Waiters != 0 {
+				t.Fatalf("got %+v, by take.lua %v; want a token above %d, from the clock, by take.lua", got, byTake, left)
 			}
 			want := fmt.Sprint(got.Token, " ", q.Owner, " ", noAddress, " ht ", q.Description)
 			sv.wantLeft(t, "key", want, "")
@@ -137,8 +143,8 @@ func TestAKeyThatWasLeftIsTakenByComparison(t *testing.T) {
 			sv.wantLeft(t, "key", vacancyOf(left), "")
 		}
 		q.Ticket = left - 1
-		if e := c.session.expect(&q); e.vacancy != 0 {
-			t.Error("a request with a ticket is based on a vacancy, want that it isn't")
+		if c.session.mayTake(&q) {
+			t.Error("a request with a ticket is for take.lua, want that it isn't")
 		}
 	})
 }
@@ -166,8 +172,10 @@ func TestOneLookAtAKeyThatWasLeft(t *testing.T) {
 	var got store.AcquireReply
 	var spent map[string]int
 	for try, tooOld := 0, true; tooOld; try++ { // what the session has seen counts for so long only
-		left = c.leaves("key", fmt.Sprint("a", try))
-		owner := fmt.Sprint("b", try)
+		c.leaves("key", fmt.Sprint("a", try))
+		c.seesAgain("key")
+		left = c.leaves("key", fmt.Sprint("b", try)) // so that the server knows the script
+		owner := fmt.Sprint("c", try)
 		c.seesAgain("key")
 		seen := time.Now()
 		spent = count(func() { got = c.Hold("key", owner) })
@@ -182,6 +190,7 @@ func TestOneLookAtAKeyThatWasLeft(t *testing.T) {
 	}
 
 	theirs := rival.leaves("key", "r1")
+	c.seesAgain("key")
 	spent = count(func() { got = c.Hold("key", "c") })
 	if got.Token <= theirs || spent["evalsha"] != 1 || spent["eval"] != 0 {
 		t.Errorf("after a rival: got %+v with %v, want a token above %d in one command", got, spent, theirs)
@@ -189,28 +198,29 @@ func TestOneLookAtAKeyThatWasLeft(t *testing.T) {
 	c.release(store.ReleaseRequest{Key: "key", Owner: "c", Token: got.Token})
 
 	rival.Hold("key", "r2")
-	spent = count(func() { c.Wait("key", "d") })
-	if spent["evalsha"] != 1 || spent["eval"] != 0 {
-		t.Errorf("behind a rival: got %v, want one command", spent)
+	for _, want := range []int{2, 1} { // the session learns that others want the key
+		c.seesAgain("key")
+		spent = count(func() { c.Wait("key", "d") })
+		if spent["evalsha"] != want || spent["eval"] != 0 {
+			t.Errorf("behind a rival: got %v, want commands: %d", spent, want)
+		}
 	}
 }
 
 // A session's memory need not be right.
-func TestAWrongMemoryCostsNothing(t *testing.T) {
+func TestAWrongMemoryCostsAtMostACommand(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	for what, tt := range map[string]struct {
-		spoil func(c *client, left int64, seen *sighting)
-		asks  bool // whether the request has an expectation nevertheless
+		spoil func(c *client, seen *sighting)
+		most  int // commands
 	}{
-		"a smaller token":     {func(c *client, left int64, _ *sighting) { c.session.vacancies.note("key", left-1) }, true},
-		"a larger token":      {func(c *client, left int64, _ *sighting) { c.session.vacancies.note("key", left+1) }, true},
-		"a token far ahead":   {func(c *client, _ int64, _ *sighting) { c.session.vacancies.note("key", 1<<52) }, false},
-		"another key's place": {func(c *client, _ int64, _ *sighting) { c.collides("key") }, false},
-		"another history":     {func(_ *client, _ int64, seen *sighting) { seen.history = strings.Repeat("0", 40) }, true},
-		"a clock of long ago": {func(_ *client, _ int64, seen *sighting) { seen.clock -= time.Hour.Microseconds() }, false},
-		"an old sighting":     {func(_ *client, _ int64, seen *sighting) { seen.at = seen.at.Add(-sightingFor) }, false},
-		"a shorter longest":   {func(_ *client, _ int64, seen *sighting) { seen.longest = long - 1 }, false},
+		"no vacancy":          {spoil: func(*client, *sighting) { sv.expire(t, "key") }, most: 2},
+		"another key's place": {spoil: func(c *client, _ *sighting) { c.collides("key") }, most: 1},
+		"another history":     {spoil: func(_ *client, seen *sighting) { seen.history = strings.Repeat("0", 40) }, most: 2},
+		"a clock of long ago": {spoil: func(_ *client, seen *sighting) { seen.clock -= time.Hour.Microseconds() }, most: 2},
+		"an old sighting":     {spoil: func(_ *client, seen *sighting) { seen.at = seen.at.Add(-sightingFor) }, most: 1},
+		"a shorter longest":   {spoil: func(_ *client, seen *sighting) { seen.longest = long - 1 }, most: 1},
 	} {
 		sv.Do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
 		st := sv.store(t)
@@ -218,21 +228,17 @@ func TestAWrongMemoryCostsNothing(t *testing.T) {
 		left := c.leaves("key", "a")
 		place := &st.sightings[bucketOf("key")]
 		seen := *place.Load()
-		tt.spoil(c, left, &seen)
+		tt.spoil(c, &seen)
 		place.Store(&seen)
-		q := redistest.Request("key", "b")
-		if e := c.session.expect(&q); (e.vacancy != 0) != tt.asks {
-			t.Errorf("%s: got the expectation %+v, want one: %v", what, e, tt.asks)
-		}
 		before := sv.calls(t, "evalsha")
-		got := c.Want(q, store.Granted)
+		got := c.Want(redistest.Request("key", "b"), store.Granted)
 		if now := sv.clock(t); got.Token <= left || got.Token > now || !got.TokensFollowClock {
 			t.Errorf("%s: got %+v, want a token above %d and no later than %d, from the clock", what, got, left, now)
 		}
-		if n := sv.calls(t, "evalsha") - before; n != 1 {
-			t.Errorf("%s: got %d commands, want one", what, n)
+		if n := sv.calls(t, "evalsha") - before; n > tt.most {
+			t.Errorf("%s: got %d commands, want %d at most", what, n, tt.most)
 		}
-		if kept := place.Load(); kept == &seen {
+		if place.Load() == &seen {
 			t.Errorf("%s: got the wrong sighting kept, want that of the grant", what)
 		}
 	}
@@ -243,37 +249,37 @@ func (c *client) collides(key string) {
 	place := func(key string) uint64 { return maphash.String(vacanciesSeed, key) % vacanciesKept }
 	for i := 0; ; i++ {
 		if another := "another" + strconv.Itoa(i); place(another) == place(key) {
-			c.session.vacancies.note(another, 2)
+			c.session.vacancies.note(another)
 			return
 		}
 	}
 }
 
-// The server's clock may have been set back since it was seen. Then tokens are ahead of it.
+// The last token may be ahead of the clock, which was set back. Then take.lua is not asked for another one.
 func TestTokensRiseAfterOnesAheadOfTheClock(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
 		st := sv.store(t)
 		c, rival := join(t, st), join(t, st)
-		c.leaves("key", "a")
-		place := &st.sightings[bucketOf("key")]
-		seen := *place.Load()
-		seen.clock += time.Hour.Microseconds()
-		place.Store(&seen)
+		token := c.Hold("key", "a").Token + time.Hour.Microseconds()
+		c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: token})
+		sv.wantLeft(t, "key", vacancyOf(token), "")
 		for i := range 3 {
-			token := c.leaves("key", "b"+strconv.Itoa(i))
-			if token < seen.clock {
-				t.Errorf("token: got %d, want one ahead of the clock, from %d on", token, seen.clock)
+			for name, who := range map[string]*client{"c": c, "r": rival} {
+				who.session.vacancies.note("key")
+				who.session.contended.note("key", false)
+				who.seesAgain("key")
+				next := who.leaves("key", name+strconv.Itoa(i))
+				if next <= token {
+					t.Errorf("token: got %d, want more than %d", next, token)
+				}
+				token = next
 			}
-			if next := rival.leaves("key", "r"+strconv.Itoa(i)); next <= token {
-				t.Errorf("a rival's token: got %d, want more than %d", next, token)
-			}
-			place.Store(&seen)
 		}
 	})
 }
 
 // A TTL longer than any that the epoch knows is for the epoch to learn.
-func TestALongerTTLIsNotTakenByComparison(t *testing.T) {
+func TestALongerTTLIsNotForTheTake(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
 		c := join(t, sv.store(t))
 		c.leaves("key", "a")
@@ -286,36 +292,57 @@ func TestALongerTTLIsNotTakenByComparison(t *testing.T) {
 	})
 }
 
-// A request may arrive long after its client has given up, and be based on what was true then.
-func TestALateAcquireFindsNoVacancy(t *testing.T) {
+// A request may arrive long after its client has given up, and be based on what was true then. It names one Redis
+// key if its client knew of a vacancy, and otherwise all that have to be absent.
+func TestALateTakeFindsWhoIsThere(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
 		st := sv.store(t)
 		c, rival := join(t, st), join(t, st)
 		for what, tt := range map[string]struct {
-			before func(key string)
-			want   store.AcquireStatus
+			before   func(key string)
+			want     store.AcquireStatus
+			takes    bool // whether take.lua grants the key to who knew of the vacancy
+			anyTakes bool // and to others
 		}{
-			"withdrawn":              {func(key string) { c.release(store.ReleaseRequest{Key: key, Owner: "late", Uncertain: true}) }, store.Withdrawn},
-			"taken":                  {func(key string) { rival.Hold(key, "rival") }, store.Held},
-			"taken and given back":   {func(key string) { rival.leaves(key, "rival") }, store.Granted},
-			"another one withdrawn":  {func(key string) { c.release(store.ReleaseRequest{Key: key, Owner: "another", Uncertain: true}) }, store.Granted},
-			"kept back":              {func(key string) { sv.keepsBack(rival, key) }, store.Held},
-			"taken and then expired": {func(key string) { rival.Hold(key, "rival"); sv.expire(t, key) }, store.Granted},
+			"nothing":                {func(string) {}, store.Granted, true, true},
+			"withdrawn":              {func(key string) { c.release(store.ReleaseRequest{Key: key, Owner: "late", Uncertain: true}) }, store.Withdrawn, false, false},
+			"taken":                  {func(key string) { rival.Hold(key, "rival") }, store.Held, false, false},
+			"taken and given back":   {func(key string) { rival.leaves(key, "rival") }, store.Granted, false, true}, // with a larger token
+			"another one withdrawn":  {func(key string) { c.release(store.ReleaseRequest{Key: key, Owner: "another", Uncertain: true}) }, store.Granted, false, false},
+			"kept back":              {func(key string) { sv.keepsBack(rival, key) }, store.Held, false, false},
+			"taken and then expired": {func(key string) { rival.Hold(key, "rival"); sv.expire(t, key) }, store.Granted, false, true},
+			"expired, with a waiter": {func(key string) { rival.Hold(key, "rival"); rival.Wait(key, "w"); sv.expire(t, key) }, store.Held, false, false},
+			"only a counter":         {func(key string) { sv.expire(t, key); sv.Do(t, "SET", sv.redisKey(key, 'f'), "5") }, store.Granted, false, false},
+			"foreign":                {func(key string) { sv.expire(t, key); sv.Do(t, "RPUSH", sv.redisKey(key, 'l'), "x") }, 0, false, false},
 		} {
-			left := c.leaves(what, "a")
-			q := redistest.Attempt(what, "late")
-			e := c.expects(q)
-			tt.before(what)
-			last := max(left, rival.Inspect(what).Token)
-			got, byComparison := asks(t, st, q, e)
-			if byComparison || got.Status != tt.want || got.Err != nil {
-				t.Errorf("%s: got %+v, by comparison %v; want status %d by the rest", what, got, byComparison, tt.want)
-			}
-			if got.Status == store.Granted && got.Token <= last {
-				t.Errorf("%s: token: got %d, want more than %d", what, got.Token, last)
-			}
-			if info := c.Inspect(what); info.Held != (tt.want != store.Withdrawn) {
-				t.Errorf("%s: got %+v, want it held: %v", what, info, tt.want != store.Withdrawn)
+			for _, knows := range []bool{true, false} {
+				key := fmt.Sprint(what, " ", knows)
+				left := c.leaves(key, "a")
+				if !knows {
+					c.session.vacancies.forget(key)
+				}
+				late := c.takes(redistest.Attempt(key, "late"))
+				if keys, want := len(late.in), map[bool]int{true: 2, false: 5}[knows]; late.call.keys != want || keys != 1 {
+					t.Errorf("%s: Redis keys: got %d, want %d", key, late.call.keys, want)
+				}
+				tt.before(key)
+				last := left
+				if tt.want != 0 {
+					last = max(left, rival.Inspect(key).Token)
+				}
+				got, byTake := late.arrives(t.Context(), st)
+				if byTake != (knows && tt.takes || !knows && tt.anyTakes) || got.Status != tt.want || (got.Err == nil) != (tt.want != 0) {
+					t.Errorf("%s: got %+v, by take.lua %v; want status %d", key, got, byTake, tt.want)
+				}
+				if got.Status == store.Granted && got.Token <= last {
+					t.Errorf("%s: token: got %d, want more than %d", key, got.Token, last)
+				}
+				if tt.want == 0 {
+					continue
+				}
+				if info := c.Inspect(key); info.Held != (tt.want != store.Withdrawn) {
+					t.Errorf("%s: got %+v, want it held: %v", key, info, tt.want != store.Withdrawn)
+				}
 			}
 		}
 	})
@@ -328,13 +355,12 @@ func (sv *server) keepsBack(c *client, key string) {
 }
 
 // A waiter of the grace is the first when it ends. The server's id is the same again then.
-func TestALateAcquireFindsNoVacancyAfterTheGrace(t *testing.T) {
+func TestALateTakeAfterTheGrace(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		st := sv.store(t)
 		c, waiter := join(t, st), join(t, st)
 		left := c.leaves("key", "a")
-		q := redistest.Attempt("key", "late")
-		e := c.expects(q)
+		late := c.takes(redistest.Attempt("key", "late"))
 		promote()
 		if got := waiter.Acquire(redistest.Attempt("key", "b")); !errors.Is(got.Err, store.ErrGrace) {
 			t.Errorf("Acquire in the grace: got %+v, want ErrGrace", got)
@@ -346,8 +372,8 @@ func TestALateAcquireFindsNoVacancyAfterTheGrace(t *testing.T) {
 		}
 		sv.wantLeft(t, "key", "", strconv.FormatInt(ticket, 10))
 		sv.endGrace(t, "key")
-		if got, byComparison := asks(t, st, q, e); byComparison || got.Status != store.Held {
-			t.Errorf("after the grace: got %+v, by comparison %v; want Held", got, byComparison)
+		if got, byTake := late.arrives(t.Context(), st); byTake || got.Status != store.Held {
+			t.Errorf("after the grace: got %+v, by take.lua %v; want Held", got, byTake)
 		}
 		waiter.Heard(store.EventGrant, "b")
 	})
@@ -467,16 +493,15 @@ func TestAVacancyCountsInTheHistoryOfTheEpoch(t *testing.T) {
 	})
 }
 
-// Without a guard, tokens tell two holders apart. So the server gives them.
-func TestWithoutAGuardNothingIsTakenByComparison(t *testing.T) {
+// Without a guard, tokens tell two holders apart. So the server gives them, one after the other.
+func TestWithoutAGuardNothingIsForTheTake(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		st := sv.store(t, WithoutFailoverGrace())
 		c := join(t, st)
-		left := c.leaves("key", "a")
-		st.saw("key", &sighting{history: strings.Repeat("0", 40), longest: time.Hour, clock: left + time.Hour.Microseconds(), at: time.Now()})
-		q := redistest.Request("key", "b")
-		if e := c.session.expect(&q); e.vacancy != 0 {
-			t.Errorf("got the expectation %+v, want none", e)
+		c.leaves("key", "a")
+		st.saw("key", &sighting{history: strings.Repeat("0", 40), longest: time.Hour, clock: 1, at: time.Now()})
+		if q := redistest.Request("key", "b"); c.session.mayTake(&q) {
+			t.Error("a request without a guard is for take.lua, want that it isn't")
 		}
 	})
 }

@@ -48,15 +48,19 @@ type crew struct {
 }
 
 // defaultSettings has several callers for each key, and so many keys that most
-// go from hand to hand while some are with a holder that is dead, paused or slow.
+// go from hand to hand while some are with a holder that is dead, paused or slow. With an even
+// seed there are so many of both that a store makes requests of several callers together.
 func defaultSettings(site string, seed uint64, duration time.Duration, dir string) settings {
-	keys := make([]string, 32)
+	callers, keys := 24, make([]string, 32)
+	if seed%2 == 0 {
+		callers, keys = 96, make([]string, 320)
+	}
 	for i := range keys {
 		keys[i] = "k" + strconv.Itoa(i+1)
 	}
 	return settings{
 		crew: crew{
-			Workers: 4, Callers: 24, Keys: keys,
+			Workers: 4, Callers: callers, Keys: keys,
 			TTLs: []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second},
 		},
 		seed: seed, site: site, duration: duration, faults: faultsAt(site), habits: everyday,
