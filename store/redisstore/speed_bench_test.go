@@ -46,32 +46,6 @@ func BenchmarkLockAll(b *testing.B) {
 	})
 }
 
-// BenchmarkLockAllFloor is BenchmarkLockAll without a client: the calls to the store that LockAll and
-// Unlock make, for one key and for all.
-func BenchmarkLockAllFloor(b *testing.B) {
-	inTurns(b, func(b *testing.B) (one, all func(keys []string)) {
-		c := join(b, onServer(b, redistest.Option(b, "ASYNCLOCK_REDIS_URL")).store(b))
-		calls := func(keys []string) {
-			acquires, releases := make([]store.AcquireRequest, len(keys)), make([]store.ReleaseRequest, len(keys))
-			for i, key := range keys {
-				acquires[i] = redistest.Request(key, fmt.Sprintf("%032d", i))
-			}
-			for i, reply := range c.session.Acquire(b.Context(), acquires) {
-				if reply.Status != store.Granted {
-					b.Fatal(reply)
-				}
-				releases[i] = store.ReleaseRequest{Key: keys[i], Owner: acquires[i].Owner, Token: reply.Token, Clean: true}
-			}
-			for _, reply := range c.session.Release(b.Context(), releases) {
-				if !reply.WasHeld {
-					b.Fatal(reply)
-				}
-			}
-		}
-		return calls, calls
-	})
-}
-
 // inTurns takes one key and several, in turns. It reports the median of the time for several, and of how many
 // times as long that is as for one. The load of the machine affects both alike.
 func inTurns(b *testing.B, begin func(b *testing.B) (one, all func(keys []string))) {
