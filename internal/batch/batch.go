@@ -96,18 +96,25 @@ func (q *Queue[T]) fly(number int, l *lane[T]) {
 
 // sendPatiently sends a batch, and lets another call begin when this one lasts.
 func (q *Queue[T]) sendPatiently(number int, l *lane[T], batch []T) {
+	var overlooked, ended bool // q.mu is held where they are used
 	lasts := time.AfterFunc(q.patient, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
+		if ended {
+			return
+		}
+		overlooked = true
 		l.calls--
 		if len(l.waiting) > 0 {
 			q.begin(number, l)
 		}
 	})
 	q.send(number, batch)
-	if !lasts.Stop() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
+	lasts.Stop()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ended = true
+	if overlooked {
 		l.calls++ // it counts again until it ends
 	}
 }
