@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
@@ -33,6 +34,10 @@ func (s *session) mayTake(q *store.AcquireRequest) bool {
 		checkRequest(q) == nil
 }
 
+// sightingsDiffer is by how much the clock may differ by what was seen of it in two buckets, if one script has keys of both.
+// It was set otherwise in between, and an epoch vouches for tokens by the clock that it has seen itself.
+const sightingsDiffer = 50 * time.Millisecond
+
 // putTakes writes the requests into a call that are about keys of one server, first those for vacancies.
 func (st *Store) putTakes(c *call, all []*taking) (in []*taking) {
 	var history string
@@ -41,10 +46,16 @@ func (st *Store) putTakes(c *call, all []*taking) (in []*taking) {
 	in = make([]*taking, 0, len(all))
 	for _, j := range all {
 		seen := st.seen(j.request.Key, j.request.TTL)
-		if seen == nil || history != "" && history != seen.history {
+		if seen == nil {
 			continue
 		}
-		history, clock = seen.history, max(clock, seen.least())
+		least := seen.least()
+		if history == "" {
+			history, clock = seen.history, least
+		}
+		if history != seen.history || max(least-clock, clock-least) > sightingsDiffer.Microseconds() {
+			continue
+		}
 		if j.session.vacancies.noted(j.request.Key) {
 			in = append(in, j)
 		} else {

@@ -4,7 +4,7 @@
 -- KEYS  the lock of each request (see lock.lua); then queue, counter and gone of each of the last
 --       requests: the first ones find a vacancy, or are refused; then the epoch of the first request's
 --       bucket; then other epochs
--- ARGV  the id of the history in which the client has seen the server grant, the least that the clock
+-- ARGV  the id of the history in which the client has seen the server grant, about the least that the clock
 --       can be since (µs), how many epochs there are; then for each request what follows the token in
 --       its record, the TTL (ms), and of the last requests the number of their epoch
 --
@@ -35,8 +35,8 @@ if vacant < n then
   number, sound = time[1] * 1000000 + time[2], {}
   token = string.format('%.0f', number) -- Lua itself prints 14 digits
   bare = redis.pcall('EXISTS', unpack(KEYS, n + 1, first)) == 0
-  local timely = number >= ARGV[2] + 0 and number <= ARGV[2] + 1000000
-  for i = 1, ARGV[3] do
+  local timely = number >= ARGV[2] + 0 and number <= ARGV[2] + 900000
+  for i = 1, ARGV[3] + 0 do
     local value = redis.pcall('GET', KEYS[first + i])
     local id, ready = string.match(type(value) == 'string' and value or '', '^(%x+) (%d+) ')
     sound[i] = timely and id == ARGV[1] and <% graceLeft ready | number / 1000 %> <= 0

@@ -430,3 +430,29 @@ func TestAFullServerTakesAndLeavesNothing(t *testing.T) {
 		t.Error("release: got WasHeld false, want true")
 	}
 }
+
+// An epoch vouches for tokens by the clock that was seen of its own bucket. If the clock was set in between, keys of two
+// buckets don't share a script.
+func TestAScriptIsOfOneClock(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
+		for _, set := range []time.Duration{-10 * time.Second, 10 * time.Second} {
+			st := sv.store(t)
+			c := join(t, st)
+			var all []*taking
+			for i, key := range []string{"one", "other"} {
+				c.leaves(key, "a")
+				c.seesAgain(key)
+				if i == 1 {
+					seen := *st.sightings[bucketOf(key)].Load()
+					seen.clock += set.Microseconds()
+					st.saw(key, &seen)
+				}
+				all = append(all, &taking{session: c.session, request: redistest.Request(key, "b"), address: noAddress})
+			}
+			var cl call
+			if in := st.putTakes(&cl, all); len(in) != 1 || in[0] != all[0] {
+				t.Errorf("the clock was set by %v: got %d keys in a script, want that of the first", set, len(in))
+			}
+		}
+	})
+}
