@@ -27,14 +27,20 @@ func (c *client) leaves(key, owner string) int64 {
 	return token
 }
 
-// seesAgain makes the session's sighting of the key's server a new one. A busy machine may take longer
-// than a sighting is used.
-func (c *client) seesAgain(key string) {
-	place := &c.session.store.sightings[bucketOf(key)]
-	if seen := place.Load(); seen != nil {
-		recent := *seen
-		recent.clock, recent.at = seen.least(), time.Now()
-		place.Store(&recent)
+// seesAgain makes the session's sightings of the servers of keys new ones, of one clock: that of the latest answer. A
+// busy machine may take longer than a sighting is used, and answers that come late differ by how late they are.
+func (c *client) seesAgain(keys ...string) {
+	var clock int64 // now
+	for _, key := range keys {
+		if seen := c.session.store.sightings[bucketOf(key)].Load(); seen != nil {
+			clock = max(clock, seen.clock+time.Since(seen.at).Microseconds())
+		}
+	}
+	for _, key := range keys {
+		place := &c.session.store.sightings[bucketOf(key)]
+		if seen := place.Load(); seen != nil {
+			place.Store(&sighting{history: seen.history, longest: seen.longest, clock: clock, at: time.Now()})
+		}
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -124,10 +126,13 @@ func TestHoldUntilASignal(t *testing.T) {
 func TestWaitEndsByASignal(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
-	redis.hold(t, "k")
+	var holders sync.Map // connections of who has the key, who may ask again
+	var held atomic.Bool
 	asked := make(chan struct{}, 1)
 	redis.Server().SetPreHook(func(c *server.Peer, command string, _ ...string) bool {
-		if strings.HasPrefix(command, "EVAL") {
+		if !held.Load() {
+			holders.Store(c, nil)
+		} else if _, isHolder := holders.Load(c); !isHolder && strings.HasPrefix(command, "EVAL") {
 			select {
 			case asked <- struct{}{}:
 			default:
@@ -135,6 +140,8 @@ func TestWaitEndsByASignal(t *testing.T) {
 		}
 		return standalone(c, command)
 	})
+	redis.hold(t, "k")
+	held.Store(true)
 	c := redis.piped(t, "wait", "k")
 	<-asked
 	c.signal(t, syscall.SIGINT)
