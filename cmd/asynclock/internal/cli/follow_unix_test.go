@@ -127,23 +127,19 @@ func TestWaitEndsByASignal(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
 	var holders sync.Map // connections of who has the key, who may ask again
-	var held atomic.Bool
-	asked := make(chan struct{}, 1)
+	var held, asked atomic.Bool
 	redis.Server().SetPreHook(func(c *server.Peer, command string, _ ...string) bool {
 		if !held.Load() {
 			holders.Store(c, nil)
 		} else if _, isHolder := holders.Load(c); !isHolder && strings.HasPrefix(command, "EVAL") {
-			select {
-			case asked <- struct{}{}:
-			default:
-			}
+			asked.Store(true)
 		}
 		return standalone(c, command)
 	})
 	redis.hold(t, "k")
 	held.Store(true)
 	c := redis.piped(t, "wait", "k")
-	<-asked
+	kit.Eventually(t, "a look at the key", asked.Load)
 	c.signal(t, syscall.SIGINT)
 	c.result().want(t, 128+2, `interrupt while waiting for "k"`)
 }
