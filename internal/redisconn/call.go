@@ -144,8 +144,8 @@ func Aside[T any](ctx context.Context, place chan struct{}, call func() T) (resu
 	go func() { // ends when the library returns, which closing the client makes it do
 		got := outcome{err: errExited}
 		defer func() {
-			done <- got
 			<-place
+			done <- got
 		}()
 		defer Recovered(&got.err)
 		got.result = call()
