@@ -310,7 +310,7 @@ func TestRenewalsAreGentleUnlessTheyAreLate(t *testing.T) {
 		smallest int // call in a round
 		largest  int
 	}{
-		"near":    {time.Millisecond, 50, 99},
+		"near":    {time.Millisecond, 8, 16},
 		"distant": {900 * time.Millisecond, 1, 512},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,14 +8,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
-// renewalsPerCall is how many holdings one run of renew.lua extends at most. A holding takes
-// a server some 6 µs, in a call of 64 as in one of 256. Larger calls would gain nothing and
+// renewalsPerCall is how many holdings one run of a script extends at most. Larger calls would gain nothing and
 // block the server for longer.
 const renewalsPerCall = 100
 
@@ -38,9 +38,10 @@ var (
 )
 
 // Renew sends one command per 100 requests, all at once: one for holders of all of their keys, and
-// another for those who share theirs. It sends one more for each holding that the server does not
-// have, in case the server has forgotten it. A Cluster's node that was taken for a standalone server
-// refuses keys of several slots in one command. From then on Renew sends one command per bucket.
+// another for those who share theirs. Holdings that renew_fast.lua leaves alone are in a further command. It sends
+// one more for each holding that the server does not have, in case the server has forgotten it. A Cluster's node
+// that was taken for a standalone server refuses keys of several slots in one command. From then on Renew sends
+// one command per bucket.
 func (s *session) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
 	r := renewing{session: s, batch: batch, replies: make([]store.RenewReply, len(batch))}
 	if err := s.usable(); err != nil {
@@ -50,9 +51,14 @@ func (s *session) Renew(ctx context.Context, batch []store.RenewRequest) []store
 		return r.replies
 	}
 	whole, shares := sensible(batch, r.replies)
+	whole = r.fast(ctx, whole)
+	sent := time.Now()
 	r.all(ctx, whole, renewWhole, renewMovingWhole)
 	for _, i := range whole {
-		if errors.Is(r.replies[i].Err, errWide) {
+		switch err := r.replies[i].Err; {
+		case err == nil:
+			s.store.reaches.tell(&batch[i], sent)
+		case errors.Is(err, errWide):
 			shares = append(shares, i)
 		}
 	}

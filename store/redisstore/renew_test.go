@@ -6,12 +6,20 @@ import (
 	"errors"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store"
 )
 
 func TestRenewBatches(t *testing.T) {
+	for name, told := range map[string]bool{"usual": true, "of TTLs that the epochs have to be told": false} {
+		t.Run(name, func(t *testing.T) { renewBatches(t, told) })
+	}
+}
+
+func renewBatches(t *testing.T, told bool) {
+	t.Helper()
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
 		const n = 200 // several calls, the last one not full
@@ -24,6 +32,10 @@ func TestRenewBatches(t *testing.T) {
 		for i, got := range c.session.Acquire(t.Context(), acquires) {
 			if got.Status != store.Granted {
 				t.Fatalf("Acquire %d: got %+v, want Granted", i, got)
+			}
+			renewals[i].Token = got.Token
+			if told {
+				c.session.store.reaches.tell(&renewals[i], time.Now())
 			}
 		}
 		want := map[int]error{

@@ -24,6 +24,7 @@ var (
 	releaseFastScript   = newScript("release_fast.lua")
 	releaseScript       = newScript("release.lua")
 	releaseSharesScript = newScript("release_shares.lua")
+	renewFastScript     = newScript("renew_fast.lua")
 	renewScript         = newScript("renew.lua")
 	renewSharesScript   = newScript("renew_shares.lua")
 	reassertScript      = newScript("reassert.lua")

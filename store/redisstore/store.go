@@ -29,6 +29,7 @@ type Store struct {
 	log      *asynclog.Log
 
 	sightings [buckets]atomic.Pointer[sighting]
+	reaches   reaches
 
 	taking  *gathering[store.AcquireRequest, store.AcquireReply]
 	leaving *gathering[store.ReleaseRequest, store.ReleaseReply]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -260,4 +261,94 @@ func (c *crew) compareLeaves(t *rapid.T, fast *redisconn.Script) {
 	if n := len(refused); n > 0 && n < len(c.all) {
 		c.done["some"]++
 	}
+}
+
+// renew_fast.lua says again what renew.lua does for holdings of which nothing changes but the time.
+func TestTheFastRenewalDoesAsTheRest(t *testing.T) {
+	onOneServer(t, func(t *testing.T, sv *server) {
+		c := newCrew(t, sv, "renew_fast.lua")
+		rest := c.all[0].still(t, "<% include renew.lua %>")
+		rapid.Check(t, func(t *rapid.T) {
+			for range 5 {
+				c.compareRenewals(t, rest)
+			}
+		})
+		for _, what := range []string{"all", "some", "none", "waiters", "no waiters"} {
+			if c.done[what] == 0 {
+				t.Errorf("no draw had this: %s", what)
+			}
+		}
+	})
+}
+
+func (c *crew) compareRenewals(t *rapid.T, rest *redisconn.Script) {
+	type renewal struct {
+		owner, used, ttl string
+		usual            bool
+	}
+	quiet := rapid.IntRange(0, len(c.all)).Draw(t, "how many don't ask to be notified")
+	var states []differentialState
+	var locks, queues []string
+	var renewals []renewal
+	args := []string{strconv.Itoa(quiet)}
+	for i, d := range c.all {
+		st, owner, used := d.drawHolding(t)
+		q := renewal{owner, used, rapid.SampledFrom([]string{"1500000", strconv.Itoa(2 * hours)}).Draw(t, "TTL"), false}
+		if rapid.Bool().Draw(t, "usual") {
+			flags := rapid.SampledFrom([]string{"-", "t", "wt", "h", "ht", "wht"}).Draw(t, "flags")
+			q.owner, q.used, q.usual = me, strconv.Itoa(before), i < quiet || strings.Contains(flags, "h")
+			st = append(slices.DeleteFunc(st, func(words []string) bool { return words[1] == d.keys[0] }),
+				[]string{"SET", d.keys[0], q.used + " me - " + flags + " some hood", "PX", strconv.Itoa(hours)})
+		}
+		states, renewals = append(states, st), append(renewals, q)
+		locks, queues = append(locks, d.keys[0]), append(queues, d.keys[1])
+		args = append(args, q.used+" "+q.owner+" ", q.ttl)
+	}
+	none := []string{"DEL", c.all[0].keys[5]}
+	c.make(t, states, none)
+	answers, left := fastAnswers(t, c.run(t, c.script, slices.Concat(locks, queues), args), len(c.all))
+	after := c.read(t)
+	c.make(t, states, none)
+	for i, d := range c.all {
+		q := renewals[i]
+		if left[i] {
+			if q.usual {
+				t.Fatalf("renew_fast.lua leaves a usual holding alone, number %d\nstate %q\nargs %q", i+1, states[i], args)
+			}
+			continue
+		}
+		one := []string{q.owner, q.ttl, q.used, map[bool]string{false: "1", true: "0"}[i < quiet], "3600000", "0"}
+		if got := c.run(t, rest, []string{d.keys[0], d.keys[1], d.keys[3], d.keys[5]}, one); !slices.Equal(got, []string{strconv.Itoa(answers[i])}) {
+			t.Fatalf("renewal %d: renew_fast.lua answers %d, renew.lua %q\nstate %q\nargs %q", i+1, answers[i], got, states[i], args)
+		}
+		c.done[map[bool]string{false: "waiters", true: "no waiters"}[answers[i] == 0]]++
+	}
+	if want := c.read(t); !slices.EqualFunc(after, want, alike) {
+		t.Fatalf("left behind:\nby renew_fast.lua %q\nby renew.lua      %q\nstates %q\nargs %q", after, want, states, args)
+	}
+	c.done[map[int]string{0: "all", len(c.all): "none"}[len(left)]]++
+	if n := len(left); n > 0 && n < len(c.all) {
+		c.done["some"]++
+	}
+}
+
+// fastAnswers reads what renew_fast.lua answers for n holdings: how many wait, and which were left alone.
+func fastAnswers(t *rapid.T, reply []string, n int) (answers []int, left map[int]bool) {
+	t.Helper()
+	answers, left = make([]int, n), make(map[int]bool)
+	if slices.Equal(reply, []string{"0"}) {
+		return answers, left
+	}
+	for pair := range slices.Chunk(reply, 2) {
+		i, err := strconv.Atoi(pair[0])
+		waiters, wrong := strconv.Atoi(pair[len(pair)-1])
+		if err != nil || wrong != nil || len(pair) < 2 || i < 1 || i > n {
+			t.Fatalf("reply: got %q, want pairs of numbers", reply)
+		}
+		answers[i-1] = waiters
+		if waiters < 0 {
+			left[i-1] = true
+		}
+	}
+	return answers, left
 }

@@ -198,9 +198,9 @@ func heldLocksAreQuiet(t *testing.T) {
 		ttl = 8 * time.Second
 		// each is when a lease is renewed.
 		each = ttl / 3
-		// perCommand is how many renewals must share a command, on average. Usually 64 do.
+		// perCommand is how many renewals must share a command, on average. Usually 16 do.
 		// Where timers fire late there are fewer. If each were sent alone it would be 1.
-		perCommand = 16
+		perCommand = 8
 	)
 	for _, held := range []int{1, 1000} {
 		t.Run(strconv.Itoa(held), func(t *testing.T) {
