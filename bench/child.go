@@ -25,7 +25,7 @@ type errand struct {
 
 // parts are what a child does. It ends with its input.
 var parts = map[string]func(ctx context.Context, s *stage, keys int, in *json.Decoder, out *json.Encoder){
-	"taker": take, "keeper": keep, "renewer": renew, "orders": takeOrders,
+	"taker": take, "keeper": keep, "orders": takeOrders,
 }
 
 // runChild does the errand.

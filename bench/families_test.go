@@ -329,8 +329,8 @@ func TestTheRelayCounts(t *testing.T) {
 	if err := s.close(t.Context()); err != nil {
 		t.Errorf("got %v of a relay that ends", err)
 	}
-	if commands, scripts := m.commands(), m.scripts(); commands != 2 || scripts != 1 {
-		t.Errorf("got %d commands and %d scripts, want 2 and 1", commands, scripts)
+	if got := m.commands(); got != 2 {
+		t.Errorf("got %d commands, want 2", got)
 	}
 	if _, err := client.Read(got); err == nil {
 		t.Error("the client's connection outlived the relay")

@@ -88,7 +88,7 @@ func keep(ctx context.Context, s *stage, keys int, _ *json.Decoder, out *json.En
 	cost := row{
 		(more - bytes) * perKey, (moreGoroutines - goroutines) * perKey, float64(seen.Commands) * perSecond,
 		1000 * used.client * perSecond, 1000 * used.redis * perSecond, renewing,
-		quantiles(each(without, probed.pair), 0.99)[0], quantiles(each(meanwhile, probed.pair), 0.99)[0],
+		quantiles(each(without), 0.99)[0], quantiles(each(meanwhile), 0.99)[0],
 	}
 	if s.peer.is.etcd { // its commands are not counted, and Redis has no part in it
 		cost[2], cost[4] = notMeasured, notMeasured
@@ -151,13 +151,12 @@ func (k *holding) take(ctx context.Context, keys int) []held {
 type upkeep struct {
 	Spans    []span // in which renewals were under way
 	Keys     int    // the number of renewed keys
-	Renewals int    // commands that called a script: these carried them
 	Commands int    // of all kinds; each inbox also proves itself every 5 to 10 s
 }
 
 // watch observes the client for the given time.
 func (k *holding) watch(ctx context.Context, length time.Duration) (seen upkeep) {
-	commands, scripts := k.meter.commands(), k.meter.scripts()
+	commands := k.meter.commands()
 	k.renewals.reset()
 	select {
 	case <-time.After(length):
@@ -165,55 +164,39 @@ func (k *holding) watch(ctx context.Context, length time.Duration) (seen upkeep)
 		check(ctx.Err())
 	}
 	seen.Spans, seen.Keys = k.renewals.reset()
-	seen.Commands, seen.Renewals = k.meter.commands()-commands, k.meter.scripts()-scripts
+	seen.Commands = k.meter.commands() - commands
 	return seen
 }
 
 // probeFor locks and unlocks one more key over and over for the given time.
-func (k *holding) probeFor(ctx context.Context, length time.Duration) []probed {
+func (k *holding) probeFor(ctx context.Context, length time.Duration) (locks []span) {
+	lasting := ctx
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
-	return probe(ctx, k.lock, 400*time.Microsecond, func(int) string { return k.key + "probe" })
-}
-
-// A probed lock was taken and given back in a span, and was held at one moment of it.
-type probed struct {
-	span
-	Locked time.Time
-}
-
-func (p probed) pair() time.Duration  { return p.End.Sub(p.Begin) }
-func (p probed) alone() time.Duration { return p.Locked.Sub(p.Begin) }
-
-// each returns times of locks in µs.
-func each(locks []probed, of func(probed) time.Duration) (times []float64) {
-	for _, l := range locks {
-		times = append(times, micros(of(l)))
-	}
-	return times
-}
-
-// probe locks and unlocks a key at intervals, until ctx ends.
-func probe(ctx context.Context, lock locker, every time.Duration, key func(n int) string) (locks []probed) {
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(400 * time.Microsecond)
 	defer tick.Stop()
-	lasting := context.WithoutCancel(ctx)
-	for n := 0; ; n++ {
+	for {
 		select {
 		case <-ctx.Done():
 			return locks
 		case <-tick.C:
 		}
 		begin := time.Now()
-		h := must(lock(lasting, key(n)))
-		locked := time.Now()
-		check(h.Unlock(lasting))
-		locks = append(locks, probed{span{begin, time.Now()}, locked})
+		check(must(k.lock(lasting, k.key+"probe")).Unlock(lasting))
+		locks = append(locks, span{begin, time.Now()})
 	}
 }
 
+// each returns times of locks in µs.
+func each(locks []span) (times []float64) {
+	for _, l := range locks {
+		times = append(times, micros(l.End.Sub(l.Begin)))
+	}
+	return times
+}
+
 // split divides locks into those without and with a renewal under way meanwhile.
-func split(locks []probed, renewals []span) (between, meanwhile []probed) {
+func split(locks, renewals []span) (between, meanwhile []span) {
 	for _, l := range locks {
 		i, _ := slices.BinarySearchFunc(renewals, l.Begin, func(r span, t time.Time) int { return r.End.Compare(t) })
 		if i < len(renewals) && !renewals[i].Begin.After(l.End) {

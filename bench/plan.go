@@ -19,8 +19,6 @@ type sizes struct {
 	held        []int         // keys
 	heldTTL     time.Duration
 	heldRounds  int
-	renewed     int // the number of keys that are renewed beside the timed locks
-	renewedTTL  time.Duration
 	orderRounds int
 	trial       time.Duration // of one rate of orders
 	trials      int           // rates of orders
@@ -39,13 +37,11 @@ var (
 	full = sizes{
 		rounds: 20, operations: 1000, window: 300 * time.Millisecond, drained: 1000,
 		held: []int{10_000, 100_000}, heldTTL: usualTTL, heldRounds: 3,
-		renewed: 100_000, renewedTTL: time.Minute,
 		orderRounds: 3, trial: 2 * time.Second, trials: 30,
 	}
 	short = sizes{
 		rounds: 1, operations: 100, window: 40 * time.Millisecond, drained: 100,
 		held: []int{1000}, heldTTL: 3 * time.Second, heldRounds: 1,
-		renewed: 3000, renewedTTL: 3 * time.Second,
 		orderRounds: 1, trial: 100 * time.Millisecond, trials: 3,
 	}
 	fullFamilies = sizes{
@@ -69,7 +65,7 @@ func mutexes(size sizes) (all []workload) {
 	for _, keys := range size.held {
 		all = append(all, keeping(size, keys))
 	}
-	all = append(all, renewing(size), orders(size))
+	all = append(all, orders(size))
 	for i := range all {
 		all[i].rounds = cmp.Or(all[i].rounds, size.rounds)
 		if all[i].peers == nil {

@@ -67,15 +67,6 @@ func startRedis(ctx context.Context, all *ends) string {
 	return r.Addr
 }
 
-// startCluster is startRedis for a Redis Cluster of three masters without replicas. The
-// address is that of one of them.
-func startCluster(ctx context.Context, all *ends) string {
-	const usual = 15 * time.Second // what is measured may keep a node busy
-	d := must(servers.StartCluster(ctx, servers.Config{Dir: directory(all, ""), Patience: usual}, 3, 0))
-	all.after(closing(d))
-	return d.Nodes[0].Addr
-}
-
 // startZooKeeper starts a server with its data in memory, since Redis writes nothing to disk either.
 // It compiles as servers do, unlike those of tests.
 func startZooKeeper(ctx context.Context, all *ends) string {

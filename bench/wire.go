@@ -34,9 +34,6 @@ func (m *meter) commands(names ...string) (sum int) {
 	return sum
 }
 
-// scripts is how many of them called a script.
-func (m *meter) scripts() int { return m.commands("EVALSHA", "EVAL", "FCALL") }
-
 // rueidisDial returns the world's dial in the form that rueidis needs.
 func (w world) rueidisDial() func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	if w.dial == nil {
