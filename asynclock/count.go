@@ -191,12 +191,9 @@ func (c *Client) countFailed(w *waiter, key string, err error) {
 // countStepLocked counts what a step says.
 func (s *keyState) countStepLocked(st *machine.Step) {
 	n := &s.shard.counts
-	switch {
-	case st.Renewed:
-		n.renewed++
-		n.trust.note(st.Left, st.Now)
-	case st.NotRenewed:
-		n.notRenewed++
+	if st.Renewed+st.NotRenewed > 0 {
+		n.renewed += int64(st.Renewed)
+		n.notRenewed += int64(st.NotRenewed)
 		n.trust.note(st.Left, st.Now)
 	}
 	use := s.machine.Use()

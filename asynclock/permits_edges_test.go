@@ -283,3 +283,27 @@ func wantPermitsTaken(w *world, err error, used int, text string) {
 		w.Errorf("got %q, want %q", err, text)
 	}
 }
+
+// The permits that a client has one by one are renewed together, and each goes on.
+func TestManyPermitsOfAKeyAreRenewed(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		s := semaphore(w, c, 70)
+		var leases []*asynclock.Lease
+		for range 70 {
+			leases = append(leases, takePermits(w, s, 1))
+		}
+		time.Sleep(time.Minute)
+		for i, l := range leases {
+			if err := l.Err(); err != nil {
+				w.Errorf("permit %d: got %v, want it to last", i, err)
+			}
+		}
+		if got := c.Stats().Renewals; got.Done < 4*70 || got.Failed > 0 {
+			w.Errorf("renewals: got %+v, want at least 280, and none to fail", got)
+		}
+		for _, l := range leases {
+			unlock(w, l)
+		}
+	})
+}

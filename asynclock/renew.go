@@ -53,11 +53,7 @@ func (c *Client) sendRenewalsAtOnce(lane int, calls []*machine.Renewal) {
 	c.overdue.flying.Go(func() {
 		defer cancel()
 		replies := c.session.Renew(ctx, requests)
-		for i, reply := range replies {
-			reply.Err = ourTimeout(c.background, reply.Err)
-			onRenew(calls[i], reply)
-			replies[i] = reply
-		}
+		onRenew(c.background, calls, replies)
 		c.hooks.called("renew", now, false, len(replies), func(i int) error { return replies[i].Err })
 		close(answered)
 		if <-goesOn {
@@ -98,10 +94,10 @@ func (c *Client) renewNow(ctx context.Context, byCaller bool, calls []*machine.R
 	}
 	callCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	for i, reply := range c.session.Renew(callCtx, requests) {
-		reply.Err = ourTimeout(ctx, reply.Err)
-		onRenew(calls[i], reply)
-		errs[i] = reply.Err
+	replies := c.session.Renew(callCtx, requests)
+	onRenew(ctx, calls, replies)
+	for i := range replies {
+		errs[i] = replies[i].Err
 	}
 	c.hooks.called("renew", now, byCaller, len(errs), func(i int) error { return errs[i] })
 	return errs
@@ -116,13 +112,24 @@ func renewalIsLate(r *machine.Renewal) {
 	s.machine.RenewalIsLate(r, &st)
 }
 
-// onRenew handles the answer to a renewal.
-func onRenew(r *machine.Renewal, reply store.RenewReply) {
-	s := stateOf(r.Key)
-	if !failure.Transient(reply.Err) || watchdog.Now().Sub(r.Sent) < r.Timeout { // or else it was late, and has been counted
-		s.shard.client.heard(r.Key.Name, reply.Err)
+// onRenew handles the answers to the renewals of a call, those of a key together.
+func onRenew(caller context.Context, calls []*machine.Renewal, replies []store.RenewReply) {
+	for len(replies) > 0 {
+		s, n := stateOf(calls[0].Key), 0
+		for ; n < len(replies) && calls[n].Key == calls[0].Key; n++ {
+			r, err := calls[n], ourTimeout(caller, replies[n].Err)
+			replies[n].Err = err
+			if !failure.Transient(err) || watchdog.Now().Sub(r.Sent) < r.Timeout { // or else it was late, and has been counted
+				s.shard.client.heard(r.Key.Name, err)
+			}
+		}
+		s.renewed(calls[:n], replies[:n])
+		calls, replies = calls[n:], replies[n:]
 	}
+}
+
+func (s *keyState) renewed(calls []*machine.Renewal, replies []store.RenewReply) {
 	st := s.begin()
 	defer s.end(&st)
-	s.machine.Renewed(r, reply, &st)
+	s.machine.Renewed(calls, replies, &st)
 }

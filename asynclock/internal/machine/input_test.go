@@ -273,7 +273,7 @@ func givenUp(number int) input {
 // renewed answers a renewal.
 func renewed(number int, reply store.RenewReply) input {
 	return func(w *world, st *machine.Step) []string {
-		w.key.Renewed(w.renewals[number-1], reply, st)
+		w.key.Renewed([]*machine.Renewal{w.renewals[number-1]}, []store.RenewReply{reply}, st)
 		return nil
 	}
 }

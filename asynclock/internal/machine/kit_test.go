@@ -174,7 +174,7 @@ func (w *world) step(in input) []string {
 	st := machine.Step{Now: w.now, Closing: w.host.closing, Keys: max(w.host.keys, 1)}
 	wasIdle := w.key.IsUnused()
 	said := in(w, &st)
-	w.left = option(st.Renewed || st.NotRenewed, "renewed %t, %.2f left", st.Renewed, st.Left)
+	w.left = option(st.Renewed+st.NotRenewed > 0, "renewed %t, %.2f left", st.Renewed > 0, st.Left)
 	w.holds(wasIdle, st.Dropped)
 	w.rests()
 	said = append(append(said, w.host.told...), w.futures()...)

@@ -22,9 +22,18 @@ type Renewal struct {
 	answered bool
 	late     bool // it has taken longer than its timeout, and counts as failed until it is answered
 	next     *Renewal
+	of       *stake // whose holding it renews, as long as the owner is the same
 }
 
 func (r *Renewal) link() **Renewal { return &r.next }
+
+// stake returns the stake of the renewal's owner, or nil if there is none any more.
+func (r *Renewal) stake() *stake {
+	if r.of.owner != r.Request.Owner {
+		return nil
+	}
+	return r.of
+}
 
 // renew sends a renewal in the background.
 func (s *stake) renew(st *Step) {
@@ -51,6 +60,7 @@ func (s *stake) renewal(ttl time.Duration, now watchdog.Instant) *Renewal {
 	}
 	return &Renewal{
 		Key: s.key,
+		of:  s,
 		Request: store.RenewRequest{
 			Key: s.key.Name, Owner: s.owner, TTL: ttl, Token: h.last,
 			NotifyQueued: h.cohort.watch,

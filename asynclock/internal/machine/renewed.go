@@ -28,11 +28,11 @@ func (k *Key) Renew(l *Lease, ttl time.Duration, st *Step) (*Renewal, error) {
 // RenewalIsLate counts a renewal as failed for now, so that the next attempt can be made.
 func (k *Key) RenewalIsLate(r *Renewal, st *Step) {
 	defer k.reconcile(st)
-	s := k.stakeOf(r.Request.Owner)
+	s := r.stake()
 	if r.answered || s == nil || s.holding == nil {
 		return
 	}
-	st.NotRenewed, st.Left = true, s.holding.trustLeft(st.Now)
+	st.NotRenewed, st.Left = 1, s.holding.trustLeft(st.Now)
 	if st.Now >= s.holding.deadline {
 		s.tick(st)
 		return
@@ -42,12 +42,22 @@ func (k *Key) RenewalIsLate(r *Renewal, st *Step) {
 	s.renewalFailed(failure.Unreachable(store.ErrOutcomeUnknown), st)
 }
 
-// Renewed handles the answer to a renewal.
-func (k *Key) Renewed(r *Renewal, reply store.RenewReply, st *Step) {
+// Renewed handles the answers to renewals that have come at the same time. Their step is one, because its end looks at all
+// that this client has of the key.
+func (k *Key) Renewed(all []*Renewal, replies []store.RenewReply, st *Step) {
 	defer k.reconcile(st)
+	st.Left = 1
+	for i, r := range all {
+		k.renewed(r, &replies[i], st)
+	}
+}
+
+func (k *Key) renewed(r *Renewal, reply *store.RenewReply, st *Step) {
 	r.answered = true
-	st.Renewed, st.Left = reply.Err == nil, 1
-	s := k.stakeOf(r.Request.Owner)
+	if reply.Err == nil {
+		st.Renewed++
+	}
+	s := r.stake()
 	if s == nil || s.holding == nil {
 		return // the lease ended meanwhile; a renewal that crosses a release changes nothing
 	}
@@ -55,7 +65,12 @@ func (k *Key) Renewed(r *Renewal, reply store.RenewReply, st *Step) {
 	if !failure.MayTakeEffect(reply.Err) {
 		h.unanswered--
 	}
-	st.NotRenewed, st.Left = reply.Err != nil && !r.late, h.trustLeft(st.Now)
+	if reply.Err == nil || !r.late {
+		st.Left = min(st.Left, h.trustLeft(st.Now))
+	}
+	if reply.Err != nil && !r.late {
+		st.NotRenewed++
+	}
 	if st.Now >= h.deadline { // whatever the answer: a lease that ended does not revive
 		s.tick(st)
 		return
@@ -63,7 +78,7 @@ func (k *Key) Renewed(r *Renewal, reply store.RenewReply, st *Step) {
 	h.renewing = h.renewing && (r.manual || r.late)
 	switch {
 	case reply.Err == nil:
-		s.extended(r, &reply, st)
+		s.extended(r, reply, st)
 	case errors.Is(reply.Err, store.ErrLost) && (h.downgrade != nil || r.Request.Share.Mode != s.terms.Mode):
 		// It may be about what the owner had before its downgrade: no proof of a loss.
 	case errors.Is(reply.Err, store.ErrLost):

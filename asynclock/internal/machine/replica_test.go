@@ -186,7 +186,7 @@ func (c *replica) answer(call **machine.Acquire, reply store.AcquireReply) {
 
 func (c *replica) renewed(reply store.RenewReply) input {
 	return func(w *world, st *machine.Step) []string {
-		w.key.Renewed(c.renews, reply, st)
+		w.key.Renewed([]*machine.Renewal{c.renews}, []store.RenewReply{reply}, st)
 		c.renews = nil
 		return nil
 	}
@@ -289,7 +289,7 @@ func (c *replica) refuseRest(before made) {
 	for _, r := range c.renewals[before.renewals:] {
 		if r != c.renews {
 			c.step(func(w *world, st *machine.Step) []string {
-				w.key.Renewed(r, store.RenewReply{Err: store.ErrUnreachable}, st)
+				w.key.Renewed([]*machine.Renewal{r}, []store.RenewReply{{Err: store.ErrUnreachable}}, st)
 				return nil
 			})
 		}

@@ -21,9 +21,9 @@ type Step struct {
 	TripSent watchdog.Instant // when a request was sent whose answer has just come; 0: none
 	TripTTL  time.Duration    // the TTL that its round trip has to fit
 	Blocker  int64            // the token of who kept the decided waiters from the key; 0: unknown
-	Left     float32          // how much of the trust was left in a lease when it was renewed, or was not
+	Left     float32          // how much of the trust was left in a lease when it was renewed, or was not; the least
 
-	Renewed, NotRenewed bool // a renewal was answered so
+	Renewed, NotRenewed int // how many renewals were answered so
 
 	Notes []Note // for the log
 
