@@ -17,52 +17,47 @@
 -- The common cases come before any function definition, as in acquire.lua, and check everything
 -- before they write anything. Nobody waits or is withdrawn, and no ceiling is set. The key is free,
 -- or a group has it beside which the share fits. shares.lua says why each step is as it is.
-local taken, last = redis.pcall('GET', KEYS[1]), redis.pcall('GET', KEYS[4])
+local taken, last = redis.pcall('GET', KEYS[1])
 local weight, extra, limit = <% permits ARGV[9] %>
 local kind = weight and '=p' or string.find(ARGV[9], 'r', 1, true) and '=r'
 local vacant = type(taken) == 'string' and <% vacant taken %>
-weight, extra, limit = weight and weight + 0, extra and extra + 0, limit and limit + 0
 
 -- In both cases the request is for a share, of as many permits as there can be. The counter is idle, or a token.
-local common = kind
-  and (not limit or limit <= 1000000)
-  and (not last or type(last) == 'string' and <% token last %>)
+local common = kind and (not limit or limit + 0 <= 1000000)
+
+-- First, the key is free. Usually there is no counter either.
+local free = common and (not taken or vacant and <% tokenDigits vacant %>)
+if common and (not free or redis.call('EXISTS', KEYS[2], KEYS[4], KEYS[5], KEYS[7], KEYS[8], KEYS[9]) ~= 0) then
+  last = redis.pcall('GET', KEYS[4])
+  common = not last or type(last) == 'string' and <% token last %>
+  free = free and common and redis.call('EXISTS', KEYS[2], KEYS[5], KEYS[7], KEYS[8], KEYS[9]) == 0
+end
 local known = math.max(common and last or 0, vacant or 0) -- at least each token that was given
 
--- First, the key is free.
-local token, shown, kept, used, smallest, agree, other, writer -- of the group
-local free = common
-  and (not taken or vacant and <% tokenDigits vacant %>)
-  and redis.call('EXISTS', KEYS[2], KEYS[5], KEYS[7], KEYS[8], KEYS[9]) == 0
-if free then
-  kept, used, smallest, agree, other, writer = 0, 0, limit or 0, 0, 0, '-'
-end
+-- The group. Its numbers are texts, because those that stay are written as they were read.
+local shown, kept, used, smallest, agree, other, writer = nil, '0', '0', limit or '0', '0', '0', '-'
 
 -- Second, a group shares the key likewise, and this owner is none of it.
 local shared = common and type(taken) == 'string' and not vacant
 if shared then
-  local alike
+  local alike, token
   alike, token, shown, kept, used, smallest, agree, other, writer = string.match(taken, <% pattern group %>)
   shared = alike == kind
-end
-if shared then
-  -- Some servers' Lua prints no text as a number.
-  token, shown, kept, used, smallest, agree, other = token + 0, shown + 0, kept + 0, used + 0, smallest + 0, agree + 0, other + 0
-  shared = math.max(token, shown, kept, used, smallest, agree, other) <= <% maxToken %> -- the group is sound
+    and math.max(token, shown, kept, used, smallest, agree, other) <= <% maxToken %> -- the group is sound
     and redis.call('EXISTS', KEYS[2], KEYS[5], KEYS[9]) == 0
     and redis.pcall('ZCARD', KEYS[7]) == redis.pcall('HLEN', KEYS[8]) -- its members are sound
     and not redis.call('ZSCORE', KEYS[7], ARGV[1])
+  known = shared and math.max(known, token, shown)
 end
 if shared and weight then
   shared = limit == smallest -- all count on the same limit
-    and other == 0
-    and used + weight <= smallest -- the permits are free
+    and other == '0'
+    and used + weight <= smallest + 0 -- the permits are free
 end
 local first, final -- the times of the members that last the shortest and the longest
 if shared then
   first = redis.call('ZRANGE', KEYS[7], '0', '0', 'WITHSCORES')[2]
   final = redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2]
-  known = math.max(known, token, shown)
   shared = first -- somebody has it
 end
 
@@ -75,31 +70,29 @@ if free or shared then
   end
   if sure and shared then
     sure = first + 0 > clock -- no member's time is over
-      and (weight or shown > past) -- the readers are from after a loss
+      and (weight or shown + 0 > past) -- the readers are from after a loss
   end
   if sure then
-    -- '%.0f' prints all digits, and Lua itself only 14.
-    local text, wants = string.format('%.0f', now), string.gsub(ARGV[9], '[^hw]', '')
+    -- The texts of a token are cheaper to join than to print. '%.0f' prints all digits, and Lua itself only 14.
+    local text, wants = time[1] .. string.sub('00000' .. time[2], -6), string.gsub(ARGV[9], '[^hw]', '')
     wants = wants == '' and '-' or wants
-    local ends = clock + ARGV[3]
-    local latest = math.max(ends, final or 0)
+    local ends = string.format('%.0f', clock + ARGV[3])
+    local latest = final and final + 0 > ends + 0 and final or ends
     local left = string.format('%.0f', latest - clock + 1000) -- outlive
-    shown = not weight and shown or now
+    shown = not weight and shown or text
     if weight then
-      weight = weight + math.max(0, math.min(extra, smallest - used - weight))
-      used = used + weight
-      agree = agree + 1
+      weight = string.format('%.0f', weight + math.max(0, math.min(extra, smallest - used - weight)))
+      used, agree = string.format('%.0f', used + weight), string.format('%.0f', agree + 1)
     end
-    redis.call('ZADD', KEYS[7], string.format('%.0f', ends), ARGV[1])
-    redis.call('HSET', KEYS[8], ARGV[1], <% member ARGV[2] | wants | string.format('%.0f', weight or 0) | string.format('%.0f', limit or 0) | text | ARGV[10] %>)
-    redis.call('SET', KEYS[1], <% group kind | now | shown | kept | used | smallest | agree | other | writer %>, 'PXAT', string.format('%.0f', latest))
+    redis.call('ZADD', KEYS[7], ends, ARGV[1])
+    redis.call('HSET', KEYS[8], ARGV[1], <% member ARGV[2] | wants | (weight or '0') | (limit or '0') | text | ARGV[10] %>)
+    redis.call('SET', KEYS[1], <% groupOfTexts kind | text | shown | kept | used | smallest | agree | other | writer %>, 'PXAT', latest)
     redis.call('PEXPIRE', KEYS[7], left)
     redis.call('PEXPIRE', KEYS[8], left)
-    redis.call('SET', KEYS[4], text, 'PX', ARGV[11])
     if stale then
-      redis.call('SET', KEYS[6], stale, 'PX', 3 * <% day %>)
+      redis.call('SET', KEYS[6], stale, 'PX', '259200000') -- three days
     end
-    return {9, now, 0, weight and 0 or shown, weight or 0, weight and smallest or 0}
+    return {9, now, 0, weight and 0 or shown + 0, weight and weight + 0 or 0, weight and smallest + 0 or 0}
   end
 end
 

@@ -84,3 +84,40 @@ func TestACounterOutlivesItsNumber(t *testing.T) {
 		check("forced")
 	})
 }
+
+// The counter has the token of a share, unless that is the clock's time and the request for the share has noted the clock.
+func TestTheCounterHasWhatTheEpochDoesNotNote(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		check := func(key string, token int64) {
+			t.Helper()
+			want := strconv.FormatInt(token, 10)
+			if token == 0 {
+				want = ""
+			}
+			if got := sv.Do(t, "GET", sv.redisKey(key, 'f')); got != want {
+				t.Errorf("%s: got the counter %q, want %q", key, got, want)
+			}
+		}
+		c.Want(read("clock", "a"), store.Granted)
+		check("clock", 0)
+		sv.Pass(time.Millisecond)
+		c.Want(read("clock", "b"), store.Granted)
+		check("clock", 0)
+		c.release(store.ReleaseRequest{Key: "clock", Owner: "a"})
+		check("clock", 0)
+
+		sv.Do(t, "SET", sv.redisKey("ahead", 'f'), strconv.FormatInt(sv.clock(t)+time.Hour.Microseconds(), 10), "PX", "1000000")
+		check("ahead", c.Want(read("ahead", "a"), store.Granted).Token)
+
+		held := c.Hold("handoff", "w")
+		c.Want(read("handoff", "a"), store.Waiting)
+		sv.Pass(time.Millisecond)
+		c.release(store.ReleaseRequest{Key: "handoff", Owner: "w", Token: held.Token})
+		check("handoff", c.Want(read("handoff", "a"), store.Granted).Token)
+
+		held = c.Hold("downgrade", "w")
+		rest := store.ReleaseRequest{Key: "downgrade", Owner: "w", Token: held.Token, Rest: &store.Share{Mode: store.Shared}}
+		check("downgrade", c.session.Release(t.Context(), []store.ReleaseRequest{rest})[0].Grant.Token)
+	})
+}

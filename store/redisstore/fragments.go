@@ -260,6 +260,7 @@ func expand(source string) (string, error) {
 //	record TOKEN | OWNER | CHANNEL | FLAGS | HOLDER    an expression: that record
 //	entry DEADLINE | CHANNEL | TTL | FLAGS | HOLDER    an expression: that entry
 //	group KIND | TOKEN | SHOWN | KEPT | USED | LIMIT | AGREE | OTHER | WRITER  an expression: that group, mostly of numbers
+//	groupOfTexts KIND | ...                            likewise, of texts
 //	member CHANNEL | FLAGS | WEIGHT | LIMIT | TOKEN | HOLDER  an expression: that member
 //	note TOKEN | SEQ | DATA                            an expression: that note
 //	epoch ID | READY | LONGEST | OLDER | TURN | NOTED  an expression: that epoch, of numbers
@@ -289,6 +290,8 @@ func fragment(request string) (string, error) {
 		return member.join(arguments)
 	case "group":
 		return group.print(arguments)
+	case "groupOfTexts":
+		return group.join(arguments)
 	case "epoch":
 		return epoch.print(arguments)
 	case "pattern":

@@ -22,39 +22,42 @@
 -- Or nobody waits, and the group ends. Or nobody waits, and others remain.
 do
   local common = #ARGV == 7 and ARGV[3] == '0' and ARGV[4] ~= '1' and ARGV[5] == '-'
-  local value, last = common and redis.pcall('GET', KEYS[1]), common and redis.pcall('GET', KEYS[4])
+  local value, last = common and redis.pcall('GET', KEYS[1])
 
-  -- The group is sound. So is the counter, or it is idle.
+  -- The group is sound.
   local kind, token, shown, kept, used, limit, agree, other, writer
   if type(value) == 'string' then
     kind, token, shown, kept, used, limit, agree, other, writer = string.match(value, <% pattern group %>)
   end
-  common = kind and (not last or type(last) == 'string' and <% token last %>)
-  if common then
-    -- Some servers' Lua prints no text as a number.
-    token, shown, kept, used, limit, agree, other = token + 0, shown + 0, kept + 0, used + 0, limit + 0, agree + 0, other + 0
-    common = math.max(token, shown, kept, used, limit, agree, other) <= <% maxToken %>
-  end
+  common = kind and math.max(token, shown, kept, used, limit, agree, other) <= <% maxToken %>
 
-  -- Nobody waits, or the first two who do are known.
+  -- Usually nobody waits, and the counter is idle. Or it is a token, and the first two who wait are known.
   local head
-  if common and redis.call('EXISTS', KEYS[2], KEYS[5], KEYS[9]) ~= 0 then
-    head = redis.pcall('ZRANGE', KEYS[2], '0', '1')
-    common = kind == '=p' and head[1] ~= nil and redis.call('EXISTS', KEYS[5], KEYS[9]) == 0
+  if common and redis.call('EXISTS', KEYS[2], KEYS[4], KEYS[5], KEYS[9]) ~= 0 then
+    last = redis.pcall('GET', KEYS[4])
+    common = not last or type(last) == 'string' and <% token last %>
+    if common and redis.call('EXISTS', KEYS[2], KEYS[5], KEYS[9]) ~= 0 then
+      head = redis.pcall('ZRANGE', KEYS[2], '0', '1')
+      common = kind == '=p' and head[1] ~= nil and redis.call('EXISTS', KEYS[5], KEYS[9]) == 0
+    end
   end
 
   -- The owner is one of the members. They are sound, and no member's time is over.
-  local size, weight, now, ms, known
+  local size, weight, time, now, ms, known
   if common then
-    size = redis.pcall('ZCARD', KEYS[7])
-    local ends = size == redis.pcall('HLEN', KEYS[8]) and redis.call('ZSCORE', KEYS[7], ARGV[1])
+    local early = redis.pcall('ZRANGE', KEYS[7], '0', '1', 'WITHSCORES')
+    local ends = early[1] == ARGV[1] and early[2]
+    size = #early / 2
+    if size > 1 then
+      size, ends = redis.call('ZCARD', KEYS[7]), redis.call('ZSCORE', KEYS[7], ARGV[1])
+    end
+    ends = ends and size == redis.pcall('HLEN', KEYS[8])
     weight = string.match(ends and redis.call('HGET', KEYS[8], ARGV[1]) or '', <% pattern member | weight %>)
-    local time = redis.call('TIME')
+    time = redis.call('TIME')
     now = time[1] * 1000000 + time[2]
     ms = math.floor(now / 1000)
     known = math.max(last or 0, token, shown)
-    local first = size == 1 and ends or weight and redis.call('ZRANGE', KEYS[7], '0', '0', 'WITHSCORES')[2]
-    common = weight and first + 0 > ms
+    common = weight and early[2] + 0 > ms
   end
 
   -- The grace is over; see epoch.lua.
@@ -72,10 +75,10 @@ do
 
   -- Without the owner the group ends, or it is smaller; see uncount in shares.lua.
   if common and size == 1 and head then -- it ends, and another one begins
-    kept, used, limit, agree, other, writer = 0, 0, 0, 0, 0, '-'
+    kept, used, limit, agree, other, writer = '0', 0, 0, 0, '0', '-'
   elseif common and size > 1 and kind == '=p' then
     used, agree = used - weight, agree - 1
-    common = other == 0 and agree > 0 -- all count on the same limit, which stays
+    common = other == '0' and agree > 0 -- all count on the same limit, which stays
   end
 
   -- The first waiter gets its permits.
@@ -92,7 +95,7 @@ do
   end
   if needed then
     needed, extra, believed = needed + 0, extra + 0, believed + 0
-    limit, agree = size == 1 and believed or limit, agree + 1
+    limit, agree = size == 1 and believed or limit + 0, agree + 1
     extra = head[2] and 0 or math.max(0, math.min(extra, limit - used - needed))
     used = used + needed + extra
     if used <= limit and believed == limit and believed <= 1000000 -- its permits are free
@@ -100,7 +103,7 @@ do
       and deadline + 0 >= ms -- it is alive
       and #ttl <= 15 and string.find(head[1], '^%S+$') -- the entry is sound; see choose in lock.lua
       and now > known and now <= <% maxToken %> -- the clock is a token
-      and kept <= ms -- nobody has to know another time
+      and kept + 0 <= ms -- nobody has to know another time
       and (mode == 'u' or mode == '-' or <% receivers mode | name %>[2] ~= 0) then
       gets = true
     end
@@ -108,14 +111,16 @@ do
   if head then
     common = gets
   elseif common and size > 1 then
-    common = last and last + 0 == known -- the counter knows the last token
+    common = known == token + 0 or last and known == last + 0 -- the group knows the last token, or the counter does
   end
 
   -- Now it is certain. A server out of memory allows the first write, and then the others, too.
   if common and size == 1 and not head then
     redis.call('DEL', KEYS[7], KEYS[8], KEYS[4])
-    redis.call('SET', KEYS[1], string.format('%.0f', known), 'PX', -- the key is vacant
-      string.format('%.0f', ARGV[6] + math.max(0, math.ceil((known - now) / 1000))))
+    -- The key is vacant.
+    local vacancy = known == token + 0 and token or string.format('%.0f', known)
+    local ahead = known > now and math.ceil((known - now) / 1000) or 0 -- ms
+    redis.call('SET', KEYS[1], vacancy, 'PX', ahead > 0 and string.format('%.0f', ARGV[6] + ahead) or ARGV[6])
     return 1
   elseif common then
     redis.call('ZREM', KEYS[7], ARGV[1])
@@ -131,19 +136,22 @@ do
     else -- the queue ends with this waiter
       redis.call('DEL', KEYS[2], KEYS[3])
     end
-    local text, granted = string.format('%.0f', now), string.format('%.0f', needed + extra)
+    local text, granted = time[1] .. string.sub('00000' .. time[2], -6), string.format('%.0f', needed + extra)
     local wants = string.gsub(flags, '[^hw]', '')
     wants = wants == '' and '-' or wants
     redis.call('ZADD', KEYS[7], string.format('%.0f', ms + ttl), head[1])
     redis.call('HSET', KEYS[8], head[1], <% member mode .. name | wants | granted | string.format('%.0f', believed) | text | holder %>)
     redis.call('SET', KEYS[4], text, 'PX', ARGV[6])
-    token, shown = now, now
+    token, shown = text, text
     message = <% admitted head[1] | text | ttl | waiting | '0' | granted %>
   end
   if common then
     local latest = size == 1 and ms + ttl or redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2] + 0
     local left = string.format('%.0f', latest - ms + 1000) -- outlive
-    redis.call('SET', KEYS[1], <% group kind | token | shown | kept | used | limit | agree | other | writer %>, 'PXAT', string.format('%.0f', latest))
+    if kind == '=p' then
+      used, limit, agree = string.format('%.0f', used), string.format('%.0f', limit + 0), string.format('%.0f', agree)
+    end
+    redis.call('SET', KEYS[1], <% groupOfTexts kind | token | shown | kept | used | limit | agree | other | writer %>, 'PXAT', string.format('%.0f', latest))
     redis.call('PEXPIRE', KEYS[7], left)
     redis.call('PEXPIRE', KEYS[8], left)
     if message and mode ~= '-' then
@@ -208,7 +216,7 @@ local function read_on()
   -- In the grace the number is not the clock's. A writer who had the key since, and whom the server has
   -- forgotten, has a larger token than all that were used here, and is written anew.
   local token = grace > 0 and used + 1 or count()
-  last = math.max(last, token)
+  last, unnoted = math.max(last, token), true
   local wants = watches(holder.flags)
   found('=r', token)
   group.token, group.size, group.writer = token, 1, holder.owner

@@ -33,6 +33,7 @@ local most_permits = 1000000 -- as in package store
 local group -- who shares the key; nil if nobody does
 local most -- how many permits there are, by ceiling; nil if it is not there
 local changed = false -- what the lock's value says is not true any more
+local unnoted = false -- who got the last number did not ask now, so the epoch may not have noted the clock
 local mail = {} -- messages for the end, when all is written
 
 -- tally changes how many members count on a limit that is not the smallest.
@@ -247,9 +248,12 @@ end
 
 -- allot gives owner a share, with a number of its own. Readers have a token in common, which
 -- is the number of the first of them. Permits are more than needed if nobody else waits. It
--- returns the number, the fence and the weight.
+-- returns the number, the fence and the weight. As in grant, the group has a number that is the clock's time.
 local function allot(owner, channel, ttl, flags, holder)
   local token = count()
+  if token ~= now then
+    store()
+  end
   local weight, extra, limit = <% permits flags %>
   if not group then
     found(weight and '=p' or '=r', token)
@@ -348,6 +352,7 @@ local function serve(asker)
       remove(choice.leaving)
       served = served + 1
       local reply = take(choice.owner, choice.channel, choice.ttl, choice.flags, choice.holder)
+      unnoted = true
       if reply[1] == 9 then
         local message = <% admitted choice.owner | text(reply[2]) | choice.ttl | text(size) | text(reply[4]) | text(reply[5]) %>
         mail[#mail + 1] = {choice.channel, message}
@@ -490,11 +495,12 @@ local function request(before)
   return waiting(reply, flags)
 end
 
--- finish writes what is true now, and sends the messages.
+-- finish writes what is true now, and sends the messages. As in grant, the counter need not have the last number of
+-- the group. But a handoff does not note the clock.
 local function finish()
   if changed and group then
     save()
-    if last > stored then
+    if last > stored and (unnoted or last ~= group.token) then
       store()
     end
   elseif changed and not record then

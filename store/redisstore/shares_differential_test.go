@@ -85,6 +85,7 @@ func (d *sharesDifferential) timeless(t *testing.T, source string) *redisconn.Sc
 	t.Helper()
 	return redisconn.NewScript(strings.NewReplacer(
 		"'PXAT', text(latest)", "'PX', text(latest - now_ms)",
+		"'PXAT', latest)", fmt.Sprintf("'PX', string.format('%%.0f', latest - %d))", nowMS),
 		"'PXAT', string.format('%.0f', latest)", fmt.Sprintf("'PX', string.format('%%.0f', latest - %d)", nowMS),
 	).Replace(d.still(t, source).Source))
 }

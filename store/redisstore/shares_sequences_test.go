@@ -85,6 +85,7 @@ func (s *sharesSide) at(t *rapid.T, file string, ms int, args []string) []string
 		"redis.call('TIME')", fmt.Sprintf("{'%d', '%d'}", ms/1000, ms%1000*1000+456),
 		"'PUBLISH'", "'RPUSH'", "'SPUBLISH'", "'SADD'",
 		"'PXAT', text(latest)", "'PX', text(latest - now_ms)",
+		"'PXAT', latest)", fmt.Sprintf("'PX', string.format('%%.0f', latest - %d))", ms),
 		"'PXAT', string.format('%.0f', latest)", fmt.Sprintf("'PX', string.format('%%.0f', latest - %d)", ms),
 	).Replace(s.sources[file])
 	for i, arg := range args {
