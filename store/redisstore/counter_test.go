@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +51,12 @@ func TestACounterOutlivesItsNumber(t *testing.T) {
 		sv.Pass(time.Millisecond)
 		c.release(store.ReleaseRequest{Key: "taken", Owner: "a"})
 		check("taken")
+
+		advance("read ahead")
+		c.Want(read("read ahead", "a"), store.Granted)
+		check("read ahead")
+		c.release(store.ReleaseRequest{Key: "read ahead", Owner: "a"})
+		check("read ahead")
 
 		advance("taken ahead")
 		c.Hold("taken ahead", "a")
@@ -106,6 +113,14 @@ func TestTheCounterHasWhatTheEpochDoesNotNote(t *testing.T) {
 		check("clock", 0)
 		c.release(store.ReleaseRequest{Key: "clock", Owner: "a"})
 		check("clock", 0)
+
+		shown := c.Want(read("odd", "a"), store.Granted).Token + time.Second.Microseconds()
+		c.Want(read("odd", "b"), store.Granted)
+		group := strings.Fields(sv.Do(t, "GET", sv.redisKey("odd", 'l')))
+		group[2] = strconv.FormatInt(shown, 10)
+		sv.Do(t, "SET", sv.redisKey("odd", 'l'), strings.Join(group, " "), "KEEPTTL")
+		c.release(store.ReleaseRequest{Key: "odd", Owner: "a"})
+		check("odd", shown)
 
 		sv.Do(t, "SET", sv.redisKey("ahead", 'f'), strconv.FormatInt(sv.clock(t)+time.Hour.Microseconds(), 10), "PX", "1000000")
 		check("ahead", c.Want(read("ahead", "a"), store.Granted).Token)
