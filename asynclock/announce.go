@@ -29,7 +29,7 @@ func (l *Lease) Announce(ctx context.Context, data []byte, ttl time.Duration) er
 // announcesEnd makes sure that observers are told of the end of the holding. Leases that joined it have its token, too, so
 // it ends with the last of them.
 func (l *Lease) announcesEnd(session store.ObserveSession) {
-	root := leaseOf(l.core.Root())
+	root := l.root()
 	if root.own.leaseContext().announced.Swap(true) {
 		return
 	}

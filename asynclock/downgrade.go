@@ -152,6 +152,9 @@ func (l *Lease) endDowngrade(d *machine.Downgrade, w *waiter, reply *store.Relea
 		w.countLocked(w.verdict)
 	}
 	s.carryOutLocked(&st)
-	l.reader = w.lease()
-	return l.reader, w.Err
+	reader := w.lease()
+	if reader != nil {
+		l.moreLocked().reader = reader.leaseCore
+	}
+	return reader, w.Err
 }

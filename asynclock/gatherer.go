@@ -154,7 +154,7 @@ func (a *gatherer) waitForNext() error {
 // request makes a waiter for the key, whose result comes by the channel.
 func (a *gatherer) request(key string, result chan Result) *waiter {
 	w := newWaiter(a.ctx)
-	w.verdict, w.Terms, w.Part, w.result, w.origin = notCounted, &a.settings.Terms, a.future, result, a.origin.again()
+	w.verdict, w.Terms, w.Part, w.several, w.result, w.origin = notCounted, &a.settings.Terms, a.future, true, result, a.origin.again()
 	if a.join(w, key) {
 		result <- Result{w}
 		return w

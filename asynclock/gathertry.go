@@ -69,7 +69,7 @@ func (a *gatherer) tryAll(keys []string) []keyTry {
 		t := &tries[i]
 		t.key = key
 		w := t.waiter.begin(a.ctx)
-		w.verdict, w.Terms, w.Try, w.Part, w.origin = notCounted, &a.settings.Terms, true, a.future, a.origin.again()
+		w.verdict, w.Terms, w.Try, w.Part, w.several, w.origin = notCounted, &a.settings.Terms, true, a.future, true, a.origin.again()
 		if a.join(w, key) {
 			a.answer(t)
 		}

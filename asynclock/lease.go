@@ -25,7 +25,6 @@ type Lease struct {
 	// All below is guarded by the shard's mutex.
 
 	context context.Context //nolint:containedctx // what Context returns; before, whose values that will have
-	reader  *Lease          // that Downgrade made of it; nil if none
 }
 
 // A leaseCore is what the client has of a lease. It refers to no Lease that a caller has, except to its own. That is the
@@ -37,15 +36,16 @@ type leaseCore struct {
 
 	// All below is guarded by the shard's mutex.
 
-	release  *releaseCall            // what Unlock sent; nil if nothing
-	more     *leaseMore              // what most leases lack; nil: it has none of it
-	fnCancel context.CancelCauseFunc // ends the context of WithLock's function
+	release *releaseCall // what Unlock sent; nil if nothing
+	more    *leaseMore   // what most leases lack; nil: it has none of it
 }
 
 // A leaseMore is what most leases lack.
 type leaseMore struct {
-	notes chan struct{} // has room for whoever writes a note; nil: nobody has yet
-	hold  *hold         // what hooks are told; nil: nothing
+	notes    chan struct{}           // has room for whoever writes a note; nil: nobody has yet
+	hold     *hold                   // what hooks are told; nil: nothing
+	reader   *leaseCore              // that Downgrade made of it; nil if none
+	fnCancel context.CancelCauseFunc // ends the context of WithLock's function; nil if there is none
 }
 
 func (l *leaseCore) moreLocked() *leaseMore {
@@ -69,6 +69,14 @@ func (l *leaseCore) begin(w *waiter) *machine.Lease {
 		l.own.context = context.Background() // the caller has another
 	}
 	return &l.core
+}
+
+// root returns the lease that l joined, or l itself.
+func (l *leaseCore) root() *leaseCore {
+	sh := l.state.shard
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return leaseOf(l.core.Root())
 }
 
 // leaseOf returns the lease that the machine knows as l.
@@ -267,8 +275,8 @@ func (l *leaseCore) endedLocked() {
 	if leaks := l.state.shard.client.leaks; leaks != nil {
 		leaks.ended(l)
 	}
-	if l.fnCancel != nil {
-		l.fnCancel(reason)
+	if more := l.more; more != nil && more.fnCancel != nil {
+		more.fnCancel(reason)
 	}
 	if l.core.Whole != nil && !l.core.Whole.Over.Load() {
 		wholeOf(l.core.Whole).end(&PartError{Key: l.state.machine.Name, Err: reason})

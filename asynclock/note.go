@@ -125,7 +125,7 @@ func (l *Lease) writeNote(ctx context.Context, data []byte, ttl time.Duration, a
 // request that is repeated while a later one is written would be refused, and nobody could tell that from a
 // loss. Waiting costs a call that comes second the time of the first one's answer.
 func (l *Lease) takeNoteTurn(ctx context.Context) (done func(), err error) {
-	turn := leaseOf(l.core.Root()).noteTurn()
+	turn := l.root().noteTurn()
 	done = func() { <-turn }
 	select {
 	case turn <- struct{}{}:

@@ -138,8 +138,8 @@ func (l *Lease) inEffect(joinable bool) *Lease {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	if l.reader != nil {
-		l = l.reader
+	if l.more != nil && l.more.reader != nil {
+		l = &l.more.reader.own
 	}
 	st := s.stepNow()
 	lasts := s.machine.Lasts(&l.core, &st)

@@ -20,6 +20,7 @@ type waiter struct {
 	mode       Mode       // what it takes of the key
 	sent       bool       // the result is in the channel, or was received
 	counted    bool       // its result was looked at; guarded by each
+	several    bool       // it is for one of several keys
 	verdict    counter    // as what it counts if it fails; 0: its error says
 	watchPlace int32      // index in watch
 	watch      *watch
@@ -82,20 +83,48 @@ func (s *keyState) decidedLocked(decided *machine.Waiter, blocker int64) {
 // A waiter is what its key's machine calls, under the shard's mutex.
 var _ machine.Caller = (*waiter)(nil)
 
-// A holdingAndLease is a holding with its first lease, in one allocation.
-type holdingAndLease struct {
-	holding machine.Holding
-	lease   leaseCore
-}
+// Each of these types is one allocation for what lasts equally long.
+type (
+	holdingAndLease struct {
+		holding machine.Holding
+		lease   leaseCore
+	}
+	holdingAndTied struct {
+		holding machine.Holding
+		lease   tiedLease
+	}
+	tiedLease struct {
+		leaseCore
+
+		ties machine.Ties
+	}
+)
 
 // NewHolding makes a holding with the waiter's lease.
 func (w *waiter) NewHolding() (*machine.Holding, *machine.Lease) {
+	if w.isTied() {
+		made := new(holdingAndTied)
+		return &made.holding, made.lease.begin(w)
+	}
 	made := new(holdingAndLease)
 	return &made.holding, made.lease.begin(w)
 }
 
 // NewLease makes the waiter's lease.
-func (w *waiter) NewLease() *machine.Lease { return new(leaseCore).begin(w) }
+func (w *waiter) NewLease() *machine.Lease {
+	if w.isTied() {
+		return new(tiedLease).begin(w)
+	}
+	return new(leaseCore).begin(w)
+}
+
+// isTied reports whether the waiter's lease will have ties, as far as that is known before.
+func (w *waiter) isTied() bool { return w.several || w.NeedsTies() }
+
+func (l *tiedLease) begin(w *waiter) *machine.Lease {
+	l.core.Ties = &l.ties
+	return l.leaseCore.begin(w)
+}
 
 // Lies reports whether the waiter's result is still in its channel.
 func (w *waiter) Lies() bool {

@@ -96,7 +96,7 @@ func (l *Lease) scope(ctx context.Context) (context.Context, context.CancelFunc)
 	defer sh.mu.Unlock()
 	// endedLocked itself calls it. A goroutine that waits for the lease's own context would be
 	// another one that may run late.
-	l.fnCancel = scoped.cancel
+	l.moreLocked().fnCancel = scoped.cancel
 	if l.core.Err != nil {
 		scoped.cancel(l.core.Err)
 	}

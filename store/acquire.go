@@ -99,10 +99,6 @@ type AcquireReply struct {
 type Grant struct {
 	Token    int64 // the fencing token; 0 from a store without tokens
 	Reserved int64 // how many tokens after Token are set aside for this holder
-	// TokensFollowClock: besides Reserved, one more token becomes free with each
-	// microsecond since the grant, because the store's tokens rise with its clock.
-	TokensFollowClock bool
-
 	// Fence is the fencing token of a Shared lease. All that hold the key together have the same, except
 	// in a store with Features.Sessions.
 	// It is larger than the token of every Exclusive lease before them, and smaller than that of
@@ -110,4 +106,8 @@ type Grant struct {
 	Fence int64
 	// Weight, for Permits, is how many were granted: from Share.Weight to that and Extra.
 	Weight int32
+
+	// TokensFollowClock: besides Reserved, one more token becomes free with each
+	// microsecond since the grant, because the store's tokens rise with its clock.
+	TokensFollowClock bool
 }

@@ -93,7 +93,7 @@ func (s *stake) passLocally(st *Step) bool {
 // askForOthers asks the store whether another client waits, after something has passed inside this one.
 func (s *stake) askForOthers(st *Step) {
 	h := s.holding
-	if !h.renewing && h.failures == 0 && (!h.cohort.watching || st.Now.Sub(h.cohort.renewed) > cohortRenewal) {
+	if !h.renewing && h.failed == nil && (!h.cohort.watching || st.Now.Sub(h.cohort.renewed) > cohortRenewal) {
 		s.renew(st)
 	}
 }

@@ -7,6 +7,9 @@ import "github.com/asynclock/asynclock-go/watchdog"
 // Reconcile is what each input ends with.
 func (k *Key) Reconcile(st *Step) { k.reconcile(st) }
 
+// NoTiesChanged reports whether somebody has written ties that belong to no lease.
+func NoTiesChanged() bool { return noTies != Ties{} }
+
 // Misled reports whether k has an attempt that is not for its first waiter.
 func (k *Key) Misled() bool {
 	s := k.contender()

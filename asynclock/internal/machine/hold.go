@@ -61,12 +61,13 @@ func (s *stake) hold(g grant, st *Step) {
 // give makes l, with the last token, the lease of w, or lets it lie with w.
 func (s *stake) give(l *Lease, w *Waiter, lies bool, st *Step) {
 	h := s.holding
-	l.Token, l.Owner, l.Terms, l.uncertain = h.last, s.owner, w.Terms, h.isUncertain()
+	l.begin(h.last, s.owner, w.Terms, h.isUncertain())
 	h.lease, w.Lease, w.Way = l, l, h.way
 	if !lies {
 		s.claim(w, st)
 		return
 	}
+	l.tie()
 	w.Stage, l.lying, h.unseen = Lying, w, false
 	h.renewAt = min(h.renewAt, s.watchAt(st.Now))
 	s.key.futures.lain, s.key.futures.lookAt = st.Now, st.Now.Add(firstLook)
@@ -76,20 +77,22 @@ func (s *stake) give(l *Lease, w *Waiter, lies bool, st *Step) {
 func (s *stake) claim(w *Waiter, st *Step) {
 	h, l := s.holding, w.Lease
 	hasLain := h.unseen || l.lying != nil && (l.root == nil || s.isTenure())
-	if l.lying != nil && l.root != nil {
-		l.root.lies--
+	if l.lying != nil {
+		if l.lying = nil; l.root != nil {
+			l.root.lies--
+		}
 	}
 	h.unseen = false
 	if f := s.key.futures; f != &noFutures && !s.isTenure() {
 		f.lieUntil = st.Now // somebody of this client has had it
 	}
-	if w.Stage, l.lying = Claimed, nil; w.Future {
+	if w.Stage = Claimed; w.Future {
 		s.key.futures.vain = 0
 	}
 	if l.root != nil {
 		s.countBounds(w, l.root, st.Now)
-	} else if l.claimed = st.Now; w.Terms.MaxHold > 0 {
-		l.bound = l.claimed.Add(w.Terms.MaxHold)
+	} else {
+		l.countBounds(st.Now)
 	}
 	if hasLain && !s.terms.Renew && !h.renewing && st.Now < h.deadline {
 		h.renewing, h.again = true, false

@@ -19,32 +19,41 @@ type Holding struct {
 	granted watchdog.Instant // known to follow the grant
 	grant   store.Grant
 	last    int64 // the last token given out
-	unseen  bool  // nobody has seen that one
 
-	uncertain bool  // a request of this owner may still take effect; see Attempt
-	inFlight  int16 // requests of this owner without an answer yet; see Attempt
+	cohort   cohort
+	retained watchdog.Instant // the end of the retention; 0: not retained
+	forced   watchdog.Instant // when a message said that the key was taken by force; 0: none did, or it was not
 
-	unanswered int32 // renewals that may still take effect
+	failed     *failedRenewals // nil: the last renewal that was answered has succeeded
+	unanswered int32           // renewals that may still take effect
+	inFlight   int16           // requests of this owner without an answer yet; see Attempt
+	uncertain  bool            // a request of this owner may still take effect; see Attempt
+	unseen     bool            // nobody has seen the last token
 
-	forced watchdog.Instant // when a message said that the key was taken by force; 0: none did, or it was not
-
-	renewing bool // a renewal is under way
-	again    bool // renew once more when it is answered
-	way      Way  // how the present lease has come; of a tenure, how the next one comes
-	failures int  // of renewals, in a row
-	failure  error
-
-	cohort cohort
-
-	retained  watchdog.Instant // the end of the retention; 0: not retained
-	notified  bool             // the store notifies us when others request the key
-	requested bool             // others have requested the key
-	long      bool             // it may have been renewed for longer than the TTL
-	closed    bool             // no more readers may join: see S3
-	together  bool             // its grant is being handed out to leases that end together
-	block     block            // of permits
+	renewing  bool  // a renewal is under way
+	again     bool  // renew once more when it is answered
+	way       Way   // how the present lease has come; of a tenure, how the next one comes
+	notified  bool  // the store notifies us when others request the key
+	requested bool  // others have requested the key
+	long      bool  // it may have been renewed for longer than the TTL
+	closed    bool  // no more readers may join: see S3
+	together  bool  // its grant is being handed out to leases that end together
+	block     block // of permits
 
 	downgrade *Downgrade // nobody has the key until the store has answered; nil: none
+}
+
+// failedRenewals are renewals that have failed in a row. Most holdings see none.
+type failedRenewals struct {
+	n   int
+	err error // of the last one
+}
+
+func (f *failedRenewals) count() int {
+	if f == nil {
+		return 0
+	}
+	return f.n
 }
 
 // trust moves the trust deadline forward.
@@ -167,7 +176,8 @@ func (s *stake) countBounds(w *Waiter, root *Lease, now watchdog.Instant) {
 // setRoot makes l the lease that stands for the tenure.
 func (s *stake) setRoot(l *Lease) {
 	h := s.holding
-	l.Token, l.Owner, l.Terms, l.uncertain = h.token(), s.owner, s.terms, h.isUncertain()
+	l.begin(h.token(), s.owner, s.terms, h.isUncertain())
+	l.tie()                               // to those that join it
 	l.Err, l.unlocked = ErrUnlocked, true // nobody has it
 	h.lease = l
 	s.key.host.BeginsTenure(l)

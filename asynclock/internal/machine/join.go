@@ -29,7 +29,9 @@ func (k *Key) root(l *Lease) *Lease {
 // new lease: the key is released when the last lease of the holding is unlocked, in any order.
 func (s *stake) join(w *Waiter, root *Lease) {
 	j := w.Caller.NewLease()
-	j.Token, j.Owner, j.Terms, j.uncertain = root.Token, root.Owner, root.Terms, root.uncertain
+	j.begin(root.Token, root.Owner, root.Terms, root.uncertain)
+	j.tie()
+	root.tie()
 	j.root, j.claimed = root, root.claimed
 	j.Weight = w.Weight
 	root.Weight += w.Weight

@@ -17,25 +17,48 @@ type Lease struct {
 	Token  int64
 	Owner  string // in the store; Unlock still needs it after a loss
 	Terms  *Terms
-	Err    error  // why it ended; nil while it lasts
-	Whole  *Whole // that this lease is a part of; nil if none
+	Err    error // why it ended; nil while it lasts
+	*Ties        // call tie before a change
 
-	root    *Lease  // the lease that this one joined; nil if none
-	joiner  *Lease  // the last lease that joined this one and is not unlocked yet
-	earlier *Lease  // the lease that joined the same lease before this one
-	later   *Lease  // the lease that joined it after this one
-	lying   *Waiter // the future in whose channel it lies; nil: its caller has it
-	claimed watchdog.Instant
-	bound   watchdog.Instant // the end by MaxHold; 0: none
-	until   watchdog.Instant // the trust deadline at the time of the end
-	next    *Lease
+	until watchdog.Instant // the trust deadline at the time of the end
+	next  *Lease
 
 	Weight    int32 // Permits: how many it has; of a root, how many its leases have
-	joined    int32 // how many leases have joined this one and are not unlocked
-	lies      int32 // how many of these lie in a channel
 	unlocked  bool  // Unlock was called
 	uncertain bool  // of Owner; see Attempt
 	Counted   uint8 // the shell's; the machine does not look at it
+}
+
+// Ties are what most leases lack: what ties a lease to others, and what bounds its hold.
+type Ties struct {
+	Whole   *Whole           // that the lease is a part of; nil if none
+	root    *Lease           // the lease that this one joined; nil if none
+	joiner  *Lease           // the last lease that joined this one and is not unlocked yet
+	earlier *Lease           // the lease that joined the same lease before this one
+	later   *Lease           // the lease that joined it after this one
+	lying   *Waiter          // the future in whose channel it lies; nil: its caller has it
+	claimed watchdog.Instant // if its hold has a bound, or it is of a tenure: when its caller got it
+	bound   watchdog.Instant // the end by MaxHold; 0: none
+	joined  int32            // how many leases have joined this one and are not unlocked
+	lies    int32            // how many of these lie in a channel
+}
+
+// noTies are those of a lease that has none. They do not change.
+var noTies Ties
+
+// begin makes l a lease of an owner.
+func (l *Lease) begin(token int64, owner string, terms *Terms, uncertain bool) {
+	l.Token, l.Owner, l.Terms, l.uncertain = token, owner, terms, uncertain
+	if l.Ties == nil {
+		l.Ties = &noTies
+	}
+}
+
+// tie gives l ties of its own, which may change.
+func (l *Lease) tie() {
+	if l.Ties == &noTies {
+		l.Ties = new(Ties)
+	}
 }
 
 func (l *Lease) link() **Lease { return &l.next }
@@ -183,6 +206,7 @@ func (l *Lease) isGathered() bool { return l != nil && l.Whole != nil && l.Whole
 // Adopt makes l a part of a Whole that no caller has yet. It is renewed, and its maximum hold does not
 // count. Adopt reports false if the lease has ended.
 func (k *Key) Adopt(l *Lease, whole *Whole) bool {
+	l.tie()
 	l.Whole = whole
 	if l.Err != nil {
 		return false
@@ -195,6 +219,7 @@ func (k *Key) Adopt(l *Lease, whole *Whole) bool {
 
 // Disown makes l a lease that is no part, and that nobody has held.
 func (l *Lease) Disown() {
+	l.tie()
 	l.Whole = nil
 	if l.root == nil {
 		l.claimed = 0 // long ago: no minimum hold is left
@@ -212,6 +237,15 @@ func (k *Key) Count(l *Lease, now watchdog.Instant) {
 	if l.Err != nil || l.root != nil {
 		return
 	}
+	l.countBounds(now)
+}
+
+// countBounds lets the bounds of a lease's hold count from now, if it has any.
+func (l *Lease) countBounds(now watchdog.Instant) {
+	if l.Terms.MinHold == 0 && l.Terms.MaxHold == 0 {
+		return
+	}
+	l.tie()
 	if l.claimed = now; l.Terms.MaxHold > 0 {
 		l.bound = now.Add(l.Terms.MaxHold)
 	}

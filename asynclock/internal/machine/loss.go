@@ -48,8 +48,8 @@ func (s *stake) expiryCause(now watchdog.Instant) error {
 	switch {
 	case !s.renews() && h.forced != 0:
 		return store.ErrExpired // what failed only asked
-	case h.failure != nil:
-		return failure.Join(ErrNotRenewed, h.failure)
+	case h.failed != nil:
+		return failure.Join(ErrNotRenewed, h.failed.err)
 	case h.renewing && now.Sub(h.deadline) <= noPause:
 		return failure.Join(ErrNotRenewed, failure.Unreachable(store.ErrOutcomeUnknown))
 	default:

@@ -556,6 +556,9 @@ func (s *script) end() {
 	for _, n := range s.sorted() {
 		s.make(answer(n, failed(store.ErrOutcomeUnknown)))
 	}
+	if machine.NoTiesChanged() {
+		s.Errorf("a lease has written ties that are not its own")
+	}
 	if !s.key.IsUnused() || s.host.live != "" || s.host.dropped != s.host.owners {
 		s.Errorf("in the end: %s, owner %q, %d owners of %d were dropped", s.state(), s.host.live, s.host.dropped, s.host.owners)
 	}

@@ -127,7 +127,7 @@ func (s *stake) retake(st *Step) {
 
 // isUsable reports whether w could have the holding if nobody had it.
 func (s *stake) isUsable(w *Waiter, now watchdog.Instant) bool {
-	return s.holding.failures == 0 && *w.Terms == *s.terms && s.lastsLongEnough(now)
+	return s.holding.failed == nil && *w.Terms == *s.terms && s.lastsLongEnough(now)
 }
 
 // deliverTo gives an exclusive key to the first waiter, which has just come, or to one before it that receives: F1.

@@ -68,7 +68,7 @@ func (s *stake) renewal(ttl time.Duration, now watchdog.Instant) *Renewal {
 			Description:  s.terms.Holder,
 		},
 		Sent:    now,
-		Timeout: schedule{ttl: ttl}.timeout(h.deadline.Sub(now), h.failures),
+		Timeout: schedule{ttl: ttl}.timeout(h.deadline.Sub(now), h.failed.count()),
 	}
 }
 
@@ -93,9 +93,8 @@ func (s *stake) renewIfDue(st *Step) {
 // renewalFailed schedules the next attempt. One failed renewal is not a loss.
 func (s *stake) renewalFailed(err error, st *Step) {
 	h := s.holding
-	h.failures++
-	h.failure = err
-	h.renewAt = st.Now.Add(RetryIn(h.failures, s.terms.TTL))
+	h.failed = &failedRenewals{h.failed.count() + 1, err}
+	h.renewAt = st.Now.Add(RetryIn(h.failed.n, s.terms.TTL))
 	st.note(slog.LevelDebug, "renewal failed",
 		slog.String("key", s.key.Name), slog.Any("error", err))
 }

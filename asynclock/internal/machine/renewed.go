@@ -101,7 +101,7 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, st *Step) {
 	if !r.asks {
 		h.trust(trustUntil(r.Sent, ttl))
 	}
-	h.renewAt, h.failures, h.failure = s.nextRenewal(r, ttl, st), 0, nil
+	h.renewAt, h.failed = s.nextRenewal(r, ttl, st), nil
 	if r.Sent >= h.cohort.renewed {
 		waiters := reply.Waiters
 		if s.isBlock() {

@@ -24,7 +24,7 @@ func (s *stake) mayRetain(st *Step) bool {
 		return false
 	case !h.notified || h.requested || h.cohort.waited || h.closed:
 		return false // others request the key, or may do so without our being notified
-	case h.failures > 0:
+	case h.failed != nil:
 		return false // the store can't be reached, and it can't notify us either
 	case h.long:
 		return false // if this client dies, others wait for the TTL and no longer

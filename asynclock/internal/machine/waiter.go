@@ -34,6 +34,12 @@ type Waiter struct {
 
 func (w *Waiter) link() **Waiter { return &w.next }
 
+// NeedsTies reports whether a lease of w will have ties of its own, as far as that is known before.
+func (w *Waiter) NeedsTies() bool {
+	t := w.Terms
+	return w.Future || w.Stage == Joining || t.Mode != store.Exclusive || t.MinHold > 0 || t.MaxHold > 0
+}
+
 // A Stage is the progress of a waiter.
 type Stage uint8
 
