@@ -43,6 +43,9 @@ type gatherer struct {
 	lease *MultiLease    // that those held are parts of
 	given []*releaseCall // of keys that were given back
 
+	place     int64 // in the queue of the first key that was waited for; 0: none
+	placeLane int   // of the store that gave it
+
 	waited    bool // for others
 	uncounted bool // it is no request: see Stats
 
@@ -146,6 +149,7 @@ func (a *gatherer) waitForNext() error {
 		return a.failed(key, err)
 	}
 	a.waited = a.waited || w.Way == machine.WayQueued || w.Way == machine.WayLocal
+	a.keepPlace(key, w)
 	a.lease.adopt(l)
 	a.held = append(a.held, l)
 	return nil
@@ -159,10 +163,30 @@ func (a *gatherer) request(key string, result chan Result) *waiter {
 		result <- Result{w}
 		return w
 	}
+	w.Ticket = a.placeFor(key)
 	if err := a.client.enqueueFuture(w, key, w.ctx.Done(), nil); err != nil {
 		a.client.refuse(w, key, err)
 	}
 	return w
+}
+
+// keepPlace notes the place that the first wait had, for the waits that follow.
+func (a *gatherer) keepPlace(key string, w *waiter) {
+	if a.place == 0 {
+		a.place, a.placeLane = w.Place, a.client.session.Lane(key)
+	}
+}
+
+// placeFor returns the place to wait for a key in, or 0 for the last one. The caller that has waited longer
+// goes first in each queue, because others wait for the keys that it holds. Places of two lanes may be by the clocks of two
+// servers. A limit of the queue does not apply to a place. The default one only guards against accidents, so it
+// may be passed over for that, and one that the caller has set may not.
+func (a *gatherer) placeFor(key string) int64 {
+	limited := a.settings.QueueLimit > 0 && a.settings.QueueLimit != DefaultQueueLimit
+	if limited || a.client.session.Lane(key) != a.placeLane {
+		return 0
+	}
+	return a.place
 }
 
 // join joins the lease of the key that the request was made under. It reports false if there is none.

@@ -428,3 +428,36 @@ func TestLockAllRenewsALostPartForThoseWhoJoinedIt(t *testing.T) {
 		w.wantUnused()
 	})
 }
+
+// A caller keeps the place of its first wait in the queues of the keys that follow, unless it has set a limit of
+// the queue, which would not apply to a place.
+func TestLockAllKeepsThePlaceOfItsFirstWait(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		options []asynclock.LockOption
+		first   bool
+	}{
+		{"without a limit of its own", nil, true},
+		{"with one", []asynclock.LockOption{asynclock.WithQueueLimit(5)}, false},
+	} {
+		scene(t, c.name, func(w *world) {
+			ours, theirs, late := w.bounded(), w.bounded(), w.bounded()
+			a, b := lock(w, theirs, "a"), lock(w, theirs, "b")
+			p := w.askAll(w.Context(), ours, []string{"a", "b"}, c.options...)
+			p.waits()
+			later := w.askAll(w.Context(), late, []string{"b"})
+			later.waits()
+			unlock(w, a)
+			p.waits()
+			unlock(w, b)
+			next := []*pendingOf[*asynclock.MultiLease]{p, later}
+			if !c.first {
+				next = []*pendingOf[*asynclock.MultiLease]{later, p}
+			}
+			next[1].waits()
+			unlockAll(w, next[0].has())
+			unlockAll(w, next[1].has())
+			w.wantUnused()
+		})
+	}
+}

@@ -13,9 +13,12 @@ type AcquireRequest struct {
 	GrantTTL  time.Duration // of the holding, if an [EventGrant] grants it
 	WaiterTTL time.Duration // remove the waiter if it is silent for this long
 
-	Wait       bool  // join the queue if the key is not free
-	QueueLimit int   // don't join a queue of this length without a Ticket; 0: no limit
-	Ticket     int64 // the place in the queue that an earlier reply gave; 0: none yet
+	Wait       bool // join the queue if the key is not free
+	QueueLimit int  // don't join a queue of this length without a Ticket; 0: no limit
+	// Ticket is the place in the queue that an earlier reply gave; 0: none yet. It may be that of another key of
+	// the same lane. Then the owner is queued before those who got a later ticket. A store with Features.Sessions
+	// ignores it.
+	Ticket int64
 
 	// NotifyQueued requests [EventQueued] once another client queues for the key while
 	// this owner holds it.

@@ -102,6 +102,9 @@ func (s *stake) stillWaiting(call *Acquire, reply *store.AcquireReply, st *Step)
 	a.base = max(a.base, call.Sent)
 	a.mark = max(a.mark, reply.Mark)
 	a.ticket = reply.Ticket
+	if first := s.key.waiters.first; first != nil {
+		first.Place = reply.Ticket
+	}
 	a.blocker, a.grace = nil, 0
 	if reply.Grace > 0 && reply.HolderToken == 0 && reply.Holder == "" {
 		a.grace = st.Now.Add(reply.Grace)

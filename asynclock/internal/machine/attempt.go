@@ -88,7 +88,7 @@ func (s *stake) begin(a *Attempt, failures *trouble, now watchdog.Instant) {
 	w := s.key.waiters.first
 	s.owner = s.key.host.NewOwner()
 	s.terms = w.Terms
-	*a = Attempt{base: now, due: never, trouble: failures, try: w.Try}
+	*a = Attempt{base: now, due: never, trouble: failures, try: w.Try, ticket: w.Ticket}
 	s.attempt = a
 }
 

@@ -16,6 +16,9 @@ type Waiter struct {
 	Lease  *Lease           // set once it has one; of a joining waiter the lease to join
 	Err    error            // set once ended
 
+	// Ticket is the place that it brings from another key's queue, and Place the one that it had in this queue.
+	Ticket, Place int64
+
 	Weight int32 // Permits: how many it wants
 	Stage  Stage
 	Future bool // its caller may never receive what it gets
