@@ -318,6 +318,7 @@ var faults = []fault{
 		return c.acquire(r)
 	}},
 	{breaks: "heartbeats are not noted", caught: "heartbeats keep a waiter alive", acquire: cached(store.Waiting)},
+	{breaks: "a place of another key is none", caught: "a place in the queue of another key of the lane counts", acquire: request(func(r *acquireRequest) { r.Ticket = 0 })},
 	{breaks: "a dropped waiter goes to the tail", caught: "a dropped waiter comes back to its place", acquire: request(func(r *acquireRequest) { r.Ticket = 0 })},
 
 	// Tokens.

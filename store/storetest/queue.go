@@ -11,6 +11,7 @@ import (
 var queueCases = []testCase{
 	{"a waiter is told its place and what remains", queues, waitingReply},
 	{"a request repeated takes one place", queues, onePlace},
+	{"a place in the queue of another key of the lane counts", queues, placeOfAnotherKey},
 	{"nobody passes a queue, even if the key is free", queues, noBarging},
 	{"a requeued holder goes to the tail", queues, requeueAtTail},
 	{"a requeued holder with nobody waiting is granted at once", queues, requeueAlone},
@@ -69,6 +70,31 @@ func onePlace(w *world) {
 	if got := b.inspect(w.key).Waiters; got != 2 {
 		w.Errorf("Waiters: got %d, want 2", got)
 	}
+}
+
+func placeOfAnotherKey(w *world) {
+	a, b, c := w.join(), w.join(), w.join()
+	of := w.request()
+	of.Key = w.batchKeys(a.session, 1)[0]
+	other := a.hold(of)
+	h := a.hold(w.request())
+	of.Owner = w.request().Owner
+	elsewhere := b.wait(of)
+	waits := c.wait(w.request())
+	brings := w.request()
+	brings.Ticket = elsewhere.reply.Ticket
+	first := b.wait(brings)
+	if w.sessions() { // the place is the server's, and not to be chosen
+		return
+	}
+	if first.reply.Rank != 0 {
+		w.Errorf("Rank of who has waited longer for another key: got %d, want 0", first.reply.Rank)
+	}
+	h.release()
+	first.granted().release()
+	waits.granted().release()
+	other.release()
+	elsewhere.granted().release()
 }
 
 func noBarging(w *world) {
