@@ -17,20 +17,28 @@ import (
 // With 64 leases in a call a round would take 0.6 of the time, and the caller would wait 2.3 times as long.
 const (
 	gentle       = 16                     // the most that one call carries while they are on time
+	lessGentle   = 64                     // likewise, of a store that is not nearby
+	nearby       = time.Millisecond       // how long a small call to a nearby store takes at most
 	lateRenewals = 512                    // the most that one call carries
 	gathering    = 300 * time.Microsecond // the watchdog also delivers renewals one by one
 )
 
 // sendRenewals sends a batch of the watchdog's renewals. It uses small calls, unless they would
 // make renewals late, for example if the store is far away.
+//
+// Those of a long TTL count as late when those of the usual one would. Others may wait behind them.
 func (c *Client) sendRenewals(lane int, calls []*machine.Renewal) {
+	most := gentle
 	for len(calls) > 0 {
-		n := len(calls)
-		if first := calls[0]; watchdog.Now().Sub(first.Sent) < first.Request.TTL/15 {
-			n = min(n, gentle)
+		n, begun := len(calls), watchdog.Now()
+		if first := calls[0]; begun.Sub(first.Sent) < min(first.Request.TTL, DefaultTTL)/15 {
+			n = min(n, most)
 		}
 		c.sendRenewalsAtOnce(lane, calls[:n])
 		calls = calls[n:]
+		if watchdog.Now().Sub(begun) > nearby {
+			most = lessGentle
+		}
 	}
 }
 
@@ -116,7 +124,7 @@ func renewalIsLate(r *machine.Renewal) {
 func onRenew(caller context.Context, calls []*machine.Renewal, replies []store.RenewReply) {
 	for len(replies) > 0 {
 		s, n := stateOf(calls[0].Key), 0
-		for ; n < len(replies) && calls[n].Key == calls[0].Key; n++ {
+		for ; n < min(len(replies), lessGentle) && calls[n].Key == calls[0].Key; n++ { // other callers wait for the step
 			r, err := calls[n], ourTimeout(caller, replies[n].Err)
 			replies[n].Err = err
 			if !failure.Transient(err) || watchdog.Now().Sub(r.Sent) < r.Timeout { // or else it was late, and has been counted

@@ -311,6 +311,7 @@ func TestRenewalsAreGentleUnlessTheyAreLate(t *testing.T) {
 		largest  int
 	}{
 		"near":    {time.Millisecond, 8, 16},
+		"not far": {2 * time.Millisecond, 8, 64},
 		"distant": {900 * time.Millisecond, 1, 512},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -335,6 +336,29 @@ func TestRenewalsAreGentleUnlessTheyAreLate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Leases of a long TTL come due at once, and have much time. Those of a short one that are due behind them have not.
+func TestShortLeasesAreNotLostBehindLongOnes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &distant{takes: 150 * time.Millisecond}
+		st := altered{Store: memstore.New(), renew: d.renew}
+		c, err := asynclock.New(st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { abandon(c) })
+		var leases []*asynclock.Lease
+		for i := range 5000 {
+			leases = append(leases, lock(t, c, fmt.Sprint("long ", i), asynclock.WithTTL(time.Hour)))
+		}
+		for i := range 10 {
+			leases = append(leases, lock(t, c, fmt.Sprint("short ", i)))
+		}
+		time.Sleep(40 * time.Minute)
+		wantAll(t, leases)
+	})
 }
 
 func TestLanesAreNotRenewedAllAtOnce(t *testing.T) {

@@ -58,7 +58,7 @@ local first, final -- the times of the members that last the shortest and the lo
 if shared then
   first = redis.call('ZRANGE', KEYS[7], '0', '0', 'WITHSCORES')[2]
   final = redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2]
-  shared = first -- somebody has it
+  shared = first and string.find(final, '^%d+$') -- somebody has it, and the time can be written as it is
 end
 
 if free or shared then

@@ -125,6 +125,13 @@ func TestTheCounterHasWhatTheEpochDoesNotNote(t *testing.T) {
 		sv.Do(t, "SET", sv.redisKey("ahead", 'f'), strconv.FormatInt(sv.clock(t)+time.Hour.Microseconds(), 10), "PX", "1000000")
 		check("ahead", c.Want(read("ahead", "a"), store.Granted).Token)
 
+		c.Want(read("ahead of readers", "a"), store.Granted)
+		most := sv.clock(t) + time.Hour.Microseconds()
+		sv.Do(t, "SET", sv.redisKey("ahead of readers", 'f'), strconv.FormatInt(most, 10), "PX", "1000000")
+		if got := c.Want(read("ahead of readers", "b"), store.Granted).Token; got <= most {
+			t.Errorf("a reader beside another: got the number %d, want more than the counter's %d", got, most)
+		}
+
 		held := c.Hold("handoff", "w")
 		c.Want(read("handoff", "a"), store.Waiting)
 		sv.Pass(time.Millisecond)

@@ -136,6 +136,7 @@ func TestTheLongestTTLIsRememberedForADayOrTwo(t *testing.T) {
 			_, ready, longest, older, _ := sv.epochOf(t, "key")
 			sv.setEpoch(t, "key", ready, longest, older, 1)
 		}
+		c.wantRenewal(store.RenewRequest{Key: "key", Owner: "stranger", TTL: time.Hour, Token: token}, store.ErrStolen)
 		renew(time.Hour)
 		want("a renewal for an hour", time.Hour, 0)
 		if ttl := sv.Number(t, "PTTL", sv.epoch(bucketOf("key"))); ttl < 2*24*3600_000 {

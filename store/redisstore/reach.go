@@ -24,12 +24,16 @@ type reach struct {
 // toldFor is how long a TTL counts as told. It is far less than an epoch remembers, and far more than a third of a usual TTL.
 const toldFor = time.Minute
 
+// longestTold is the longest TTL that an epoch remembers until it is told again.
+const longestTold = store.MaxTTL - toldFor
+
 // told reports whether the epoch knows the TTL of a renewal.
 func (r *reaches) told(q *store.RenewRequest, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := &r.of[bucketOf(q.Key)]
-	return q.TTL <= known.ttl && now.Before(known.until)
+	// A machine that sleeps may stop one of the two clocks of a time.
+	return q.TTL <= min(known.ttl, longestTold) && now.Before(known.until) && now.Round(0).Before(known.until.Round(0))
 }
 
 // tell notes that the epoch was told the TTL of a renewal that was sent at this time.

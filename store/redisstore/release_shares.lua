@@ -29,7 +29,7 @@ do
   if type(value) == 'string' then
     kind, token, shown, kept, used, limit, agree, other, writer = string.match(value, <% pattern group %>)
   end
-  common = kind and math.max(token, shown, kept, used, limit, agree, other) <= <% maxToken %>
+  common = kind and #token <= 16 and math.max(token, shown, kept, used, limit, agree, other) <= <% maxToken %>
 
   -- Usually nobody waits, and the counter is idle. Or it is a token, and the first two who wait are known.
   local head

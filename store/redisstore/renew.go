@@ -52,13 +52,9 @@ func (s *session) Renew(ctx context.Context, batch []store.RenewRequest) []store
 	}
 	whole, shares := sensible(batch, r.replies)
 	whole = r.fast(ctx, whole)
-	sent := time.Now()
 	r.all(ctx, whole, renewWhole, renewMovingWhole)
 	for _, i := range whole {
-		switch err := r.replies[i].Err; {
-		case err == nil:
-			s.store.reaches.tell(&batch[i], sent)
-		case errors.Is(err, errWide):
+		if errors.Is(r.replies[i].Err, errWide) {
 			shares = append(shares, i)
 		}
 	}
@@ -93,11 +89,15 @@ func (r *renewing) chunks(ctx context.Context, chunks [][]int, how renewal) (cro
 	st := r.session.store
 	calls := borrowCalls(len(chunks))
 	defer returnCalls(calls)
+	sent := time.Now()
 	for i, chunk := range chunks {
 		(*calls)[i].renew(st.settings, r.batch, chunk, how)
 	}
 	for i, result := range st.run(ctx, *calls) {
 		r.session.renewReplies(r.replies, chunks[i], result)
+		if how.epoch {
+			r.told(chunks[i], sent)
+		}
 		switch {
 		case isCrossSlot(result):
 			crossing = append(crossing, chunks[i]...)
@@ -106,6 +106,15 @@ func (r *renewing) chunks(ctx context.Context, chunks [][]int, how renewal) (cro
 		}
 	}
 	return crossing, moving
+}
+
+// told notes of which TTLs a script that was sent at this time has told the epochs.
+func (r *renewing) told(chunk []int, sent time.Time) {
+	for _, i := range chunk {
+		if r.replies[i].Err == nil {
+			r.session.store.reaches.tell(&r.batch[i], sent)
+		}
+	}
 }
 
 // sensible returns the indexes of the well-formed requests of batch, for holdings of all of a key

@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"time"
 
@@ -75,7 +76,7 @@ func (r *renewing) readFast(result redisdriver.Result, chunk []int) (left []int)
 	answer := newReply(result)
 	for answer.err == nil && answer.More() {
 		i := answer.between(1, int64(len(chunk)))
-		waiters := answer.between(-1, store.MaxPermits)
+		waiters := answer.between(-1, math.MaxUint32)
 		switch {
 		case answer.err != nil:
 		case waiters < 0:

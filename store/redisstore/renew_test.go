@@ -4,18 +4,60 @@ package redisstore
 
 import (
 	"errors"
+	"math"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 func TestRenewBatches(t *testing.T) {
 	for name, told := range map[string]bool{"usual": true, "of TTLs that the epochs have to be told": false} {
 		t.Run(name, func(t *testing.T) { renewBatches(t, told) })
 	}
+}
+
+// Of holdings that are renewed together, those whose holders ask to be notified get the flag.
+func TestRenewTogetherNotesWhoAsksToBeNotified(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		var batch []store.RenewRequest
+		for i := range 3 {
+			key := "key" + strconv.Itoa(i)
+			batch = append(batch, store.RenewRequest{Key: key, Owner: "a", TTL: long, Token: c.Hold(key, "a").Token, NotifyQueued: i != 1})
+			c.session.store.reaches.tell(&batch[i], time.Now())
+		}
+		for i, got := range c.session.Renew(t.Context(), batch) {
+			flags := strings.Fields(sv.Do(t, "GET", sv.redisKey(batch[i].Key, 'l')))[3]
+			if asks := strings.Contains(flags, "h"); got.Err != nil || asks != batch[i].NotifyQueued {
+				t.Errorf("renewal %d: got error %v and flags %s, want the flag %t", i, got.Err, flags, batch[i].NotifyQueued)
+			}
+		}
+	})
+}
+
+// A queue may be longer than there may be permits.
+func TestRenewBesideALongQueue(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		q := store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: c.Hold("key", "a").Token}
+		c.session.store.reaches.tell(&q, time.Now())
+		sv.Do(t, "ZADD", sv.redisKey("key", 'q'), "1", "b")
+		if got := c.renew(q); got.Err != nil || got.Waiters != 1 {
+			t.Errorf("got %+v, want one waiter", got)
+		}
+		for n, reply := range map[int64]bool{math.MaxUint32: true, math.MaxUint32 + 1: false} {
+			r := renewing{session: c.session, batch: []store.RenewRequest{q}, replies: make([]store.RenewReply, 1)}
+			r.readFast(redisdriver.ValueResult([]any{int64(1), n}), []int{0})
+			if got := r.replies[0]; (got.Err == nil && got.Waiters == int(n)) != reply {
+				t.Errorf("%d waiters: got %+v", n, got)
+			}
+		}
+	})
 }
 
 func renewBatches(t *testing.T, told bool) {
