@@ -183,7 +183,7 @@ func (a *gatherer) keepPlace(key string, w *waiter) {
 // may be passed over for that, and one that the caller has set may not.
 func (a *gatherer) placeFor(key string) int64 {
 	limited := a.settings.QueueLimit > 0 && a.settings.QueueLimit != DefaultQueueLimit
-	if limited || a.client.session.Lane(key) != a.placeLane {
+	if limited || a.client.features.Sessions || a.client.session.Lane(key) != a.placeLane {
 		return 0
 	}
 	return a.place

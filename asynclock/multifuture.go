@@ -113,7 +113,8 @@ func (f *multiFuture) run() {
 		}
 		f.keep(0)
 		f.awaitGiven()
-		if f.given = nil; over || !f.rest(pause) {
+		// It comes last again, or futures that nobody receives would pass everybody for ever.
+		if f.given, f.place = nil, 0; over || !f.rest(pause) {
 			if reason == nil {
 				reason = f.whyEnded()
 			}

@@ -310,3 +310,52 @@ func TestLockAllChanUnderALease(t *testing.T) {
 		w.wantUnused()
 	})
 }
+
+// A future that nobody receives gives its keys back, and comes last when it requests them again.
+func TestLockAllChanThatNobodyReceivesKeepsNoPlace(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs, others := w.bounded(), w.bounded(), w.bounded()
+		first := lock(w, theirs, "a")
+		future := ours.LockAllChan(w.Context(), []string{"a", "b"})
+		w.wait()
+		unlock(w, first) // the future has waited, and has both keys
+		w.wait()
+		second := w.ask(w.Context(), theirs, "a")
+		second.waits()
+		third := w.ask(w.Context(), others, "a")
+		w.pass(time.Minute) // the future gives the keys back, and requests them again
+		third.waits()
+		unlock(w, second.has())
+		unlock(w, third.has())
+		l, err := (<-future).Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlockAll(w, l)
+		w.wantUnused()
+	})
+}
+
+// Who takes over the request of a caller that has gone has not waited as long.
+func TestLockAllBringsNoPlaceOfAnotherCaller(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs, others := w.bounded(), w.bounded(), w.bounded()
+		a, b := lock(w, theirs, "a"), lock(w, theirs, "b")
+		ctx, cancel := context.WithCancel(w.Context())
+		gone := w.askAll(ctx, ours, []string{"a", "b"})
+		gone.waits()
+		older := w.askAll(w.Context(), others, []string{"b"})
+		older.waits()
+		newer := w.askAll(w.Context(), ours, []string{"a", "b"})
+		newer.waits()
+		cancel()
+		wantError(w, gone.ended(), context.Canceled)
+		w.pass(time.Minute) // heartbeats
+		unlock(w, a)
+		newer.waits()
+		unlock(w, b)
+		unlockAll(w, older.has())
+		unlockAll(w, newer.has())
+		w.wantUnused()
+	})
+}

@@ -102,8 +102,8 @@ func (s *stake) stillWaiting(call *Acquire, reply *store.AcquireReply, st *Step)
 	a.base = max(a.base, call.Sent)
 	a.mark = max(a.mark, reply.Mark)
 	a.ticket = reply.Ticket
-	if first := s.key.waiters.first; first != nil {
-		first.Place = reply.Ticket
+	if first := s.key.waiters.first; first != nil && first == a.began {
+		first.Place = reply.Ticket // who comes after it has not waited as long
 	}
 	a.blocker, a.grace = nil, 0
 	if reply.Grace > 0 && reply.HolderToken == 0 && reply.Holder == "" {

@@ -23,6 +23,7 @@ type Attempt struct {
 
 	due     watchdog.Instant // when the next request is due, or a waiter's patience ends
 	trouble *trouble         // the failures up to now; nil: the last request was answered in time
+	began   *Waiter          // the waiter that it was begun for
 	unasked *Waiter          // the first waiter, if the request ended with its caller's context: whoever is next asks at once
 	blocker *HeldError       // who had the key when the store last answered that we wait; nil: nobody, or no answer yet
 
@@ -88,7 +89,7 @@ func (s *stake) begin(a *Attempt, failures *trouble, now watchdog.Instant) {
 	w := s.key.waiters.first
 	s.owner = s.key.host.NewOwner()
 	s.terms = w.Terms
-	*a = Attempt{base: now, due: never, trouble: failures, try: w.Try, ticket: w.Ticket}
+	*a = Attempt{base: now, due: never, trouble: failures, try: w.Try, began: w}
 	s.attempt = a
 }
 
@@ -97,6 +98,14 @@ func (s *stake) request() *Acquire {
 	call := new(Acquire)
 	s.requestAs(call)
 	return call
+}
+
+// placeOf returns the place to request for the first waiter. One that a waiter brings from another queue is its own.
+func (a *Attempt) placeOf(first *Waiter) int64 {
+	if a.ticket == 0 && first == a.began {
+		return first.Ticket
+	}
+	return a.ticket
 }
 
 // requestAs makes call the attempt's next request.
@@ -125,7 +134,7 @@ func (s *stake) requestAs(call *Acquire) {
 			WaiterTTL:      grantTTL(ttl),
 			Wait:           !a.try,
 			QueueLimit:     limit,
-			Ticket:         a.ticket,
+			Ticket:         a.placeOf(first),
 			NotifyQueued:   a.watch,
 			NotifyRequests: mayLie || s.terms.Retention > 0,
 			Share:          share,

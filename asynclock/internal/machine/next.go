@@ -91,6 +91,7 @@ func (s *stake) release(keep time.Duration, st *Step) *Release {
 		r.Requeue = k.unused().contend(nil, st.Now)
 		r.Requeue.First = r.Requeue.First && alone
 		r.Batch[0].Requeue = r.Requeue.Request()
+		r.Batch[0].Requeue.Ticket = 0 // at the tail, also if the waiter brings a place
 	}
 	return r
 }
