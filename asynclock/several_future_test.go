@@ -336,7 +336,7 @@ func TestLockAllChanThatNobodyReceivesKeepsNoPlace(t *testing.T) {
 	})
 }
 
-// Who takes over the request of a caller that has gone has not waited as long.
+// A caller that takes over the request of another one, who has gone, has not waited as long.
 func TestLockAllBringsNoPlaceOfAnotherCaller(t *testing.T) {
 	story(t, func(w *world) {
 		ours, theirs, others := w.bounded(), w.bounded(), w.bounded()
