@@ -105,6 +105,7 @@ func (s *stake) stillWaiting(call *Acquire, reply *store.AcquireReply, st *Step)
 	if first := s.key.waiters.first; first != nil && first == a.began {
 		first.Place = reply.Ticket // who comes after it has not waited as long
 	}
+	a.began = nil
 	a.blocker, a.grace = nil, 0
 	if reply.Grace > 0 && reply.HolderToken == 0 && reply.Holder == "" {
 		a.grace = st.Now.Add(reply.Grace)

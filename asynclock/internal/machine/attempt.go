@@ -23,7 +23,7 @@ type Attempt struct {
 
 	due     watchdog.Instant // when the next request is due, or a waiter's patience ends
 	trouble *trouble         // the failures up to now; nil: the last request was answered in time
-	began   *Waiter          // the waiter that it was begun for
+	began   *Waiter          // the waiter that it was begun for, until the store has given a place
 	unasked *Waiter          // the first waiter, if the request ended with its caller's context: whoever is next asks at once
 	blocker *HeldError       // who had the key when the store last answered that we wait; nil: nobody, or no answer yet
 
