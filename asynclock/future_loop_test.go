@@ -167,6 +167,35 @@ func TestTheLoserOfASelectLeavesItsKey(t *testing.T) {
 	})
 }
 
+// A loop has a permit that lies with one of the many futures that it has left behind, although another client waits.
+// These are no handoffs, whose number is bounded then.
+func TestALoopHasThePermitOfItsFormerTurns(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := semaphore(w, w.client(), 1), semaphore(w, w.client(), 1)
+		held, err := semaphore(w, w.client(), 1).Acquire(w.Context(), 1)
+		if err != nil {
+			w.Fatal(err)
+		}
+		var former []<-chan asynclock.Result
+		for range 1500 {
+			former = append(former, ours.AcquireChan(w.Context(), 1))
+		}
+		w.wait()
+		other := theirs.AcquireChan(w.Context(), 1)
+		w.wait()
+		unlock(w, held)
+		w.pass(2 * time.Millisecond)
+		select {
+		case got := <-ours.AcquireChan(w.Context(), 1):
+			unlock(w, claim(w, of(got)))
+		default:
+			w.Error("the loop has nothing")
+		}
+		unlock(w, claim(w, other))
+		runtime.KeepAlive(former)
+	})
+}
+
 // Forgotten futures take next to nothing from others.
 func TestForgottenFuturesTakeLittle(t *testing.T) {
 	story(t, func(w *world) {

@@ -109,9 +109,11 @@ func (s *stake) fill(tries int32, passing bool, st *Step) (served bool) {
 		if !s.mayTake(w, st.Now) || passing && !s.mayPassOn(st.Now) {
 			break
 		}
-		s.holding.cohort.handoffs++
 		served = true
-		s.admit(k.waiters.pop(), root, st)
+		k.waiters.pop()
+		if s.admit(w, root, st); w.Stage != Lying { // thousands that nobody receives from are no handoffs
+			s.holding.cohort.handoffs++
+		}
 	}
 	for n := min(k.futures.idle.n, fewTries); n > 0 && k.waiters.first == nil && s.mayLie(st.Now); n-- {
 		w := k.futures.idle.pop()
