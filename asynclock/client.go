@@ -64,6 +64,8 @@ type Client struct {
 	lastNote  atomic.Int64 // numbers the notes that leases write
 	observers observers
 
+	gatherings gatherings
+
 	refused sync.Once // logs only once that the store can't support retention
 
 	closing  closingFlag
@@ -194,6 +196,7 @@ func (c *Client) start(session store.Session, features store.Features) {
 	c.renewals = batch.New(lateRenewals, 1, gathering, c.sendRenewals)
 	c.releases = batch.New(largestBatch, callsPerLane, 0, c.sendReleases)
 	c.stops = batch.New(largestBatch, 1, 0, c.stopWatches)
+	c.gatherings.of = make(map[gatheringID]*sharedGathering)
 	c.watchdog = watchdog.New() // last: from here on there is a goroutine to stop
 }
 

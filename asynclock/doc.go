@@ -81,7 +81,8 @@
 //	forgotten leases               leak.go, callsite.go
 //	counts, and what hooks hear    count.go; hooked.go, asked.go, hold.go
 //	several keys                   gatherer.go, gathertry.go: taking them; multilease.go: the lease, its loss and
-//	                               renewal; multiunlock.go, multifuture.go
+//	                               renewal; multiunlock.go; multifuture.go, gathering.go, gatheringturns.go,
+//	                               gatheringend.go: futures
 //	the calls of users             client.go, lock.go, trylock.go, future.go, each.go, withlock.go,
 //	                               rlock.go, downgrade.go, semaphore.go, lockall.go,
 //	                               lease.go, unlock.go, note.go, announce.go, observe.go, admin.go, close.go,

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,30 +26,24 @@ import (
 func TestLoopsAroundASelect(t *testing.T) {
 	percent := debug.SetGCPercent(-1) // a future that is collected in the turn it came in costs a turn
 	t.Cleanup(func() { debug.SetGCPercent(percent) })
-	type future func(ctx context.Context) <-chan asynclock.Result
-	for _, kind := range []string{"lock", "reader", "permit"} {
+	for kind, next := range loops {
 		for _, tick := range []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second} {
 			for _, parks := range []bool{true, false} {
 				scene(t, fmt.Sprint(kind, ", ", tick, ", parks: ", parks), func(w *world) {
 					ours, theirs := w.client(), w.client()
 					ctx, cancel := context.WithCancel(w.Context())
 					defer cancel()
-					next := map[string]future{
-						"lock":   func(ctx context.Context) <-chan asynclock.Result { return ours.LockChan(ctx, "key") },
-						"reader": func(ctx context.Context) <-chan asynclock.Result { return ours.RLockChan(ctx, "key") },
-						"permit": func(ctx context.Context) <-chan asynclock.Result { return semaphore(w, ours, 2).AcquireChan(ctx, 1) },
-					}[kind]
 					held := lock(w, theirs, "key")
 					var freed time.Time
 					time.AfterFunc(time.Second+time.Millisecond/3, func() {
 						freed = time.Now()
 						held.UnlockChan(w.Context())
 					})
-					l := loop(w, func() <-chan asynclock.Result { return next(ctx) }, tick, parks)
+					l := next(ctx, w, ours, tick, parks)
 					if late := time.Since(freed); late > tick {
 						w.Errorf("the loop has the key %v after its release, want a turn at most", late)
 					}
-					unlock(w, l)
+					wantError(w, l.Unlock(w.Context()), nil)
 					start := time.Now()
 					unlock(w, lock(w, theirs, "key"))
 					if waited := time.Since(start); waited > 100*time.Millisecond {
@@ -89,29 +84,75 @@ func TestALoopDoesNotFillTheQueue(t *testing.T) {
 	})
 }
 
-// loop selects on a new future in each turn, with a tick or a default.
-func loop(w *world, next func() <-chan asynclock.Result, tick time.Duration, parks bool) *asynclock.Lease {
-	w.Helper()
-	ticks := time.NewTicker(tick)
-	defer ticks.Stop()
-	for range 10_000 {
-		if parks {
+// loops are loops around a select, by what their futures are of.
+var loops = map[string]func(ctx context.Context, w *world, c *asynclock.Client, tick time.Duration, parks bool) unlocker{
+	"lock": looping(func(ctx context.Context, w *world, c *asynclock.Client) <-chan asynclock.Result {
+		return c.LockChan(ctx, "key")
+	}),
+	"reader": looping(func(ctx context.Context, w *world, c *asynclock.Client) <-chan asynclock.Result {
+		return c.RLockChan(ctx, "key")
+	}),
+	"permit": looping(func(ctx context.Context, w *world, c *asynclock.Client) <-chan asynclock.Result {
+		return semaphore(w, c, 3).AcquireChan(ctx, 2)
+	}),
+	"several": looping(func(ctx context.Context, w *world, c *asynclock.Client) <-chan asynclock.MultiResult {
+		return c.LockAllChan(ctx, []string{"key", "other"})
+	}),
+	"several, one key": looping(func(ctx context.Context, w *world, c *asynclock.Client) <-chan asynclock.MultiResult {
+		return c.LockAllChan(ctx, []string{"key"})
+	}),
+}
+
+// An unlocker is a lease of one key, or of several.
+type unlocker interface {
+	Unlock(ctx context.Context) error
+}
+
+// looping selects on a new future in each turn, with a tick or a default.
+func looping[L unlocker, R interface{ Lease() (L, error) }](
+	next func(ctx context.Context, w *world, c *asynclock.Client) <-chan R,
+) func(ctx context.Context, w *world, c *asynclock.Client, tick time.Duration, parks bool) unlocker {
+	turn := func(ctx context.Context, w *world, c *asynclock.Client, tick <-chan time.Time) (got R, ok bool) {
+		if tick == nil {
 			select {
-			case got := <-next():
-				return claim(w, of(got))
-			case <-ticks.C:
-				continue
+			case got = <-next(ctx, w, c):
+				return got, true
+			default:
+				return got, false
 			}
 		}
 		select {
-		case got := <-next():
-			return claim(w, of(got))
-		default:
-			time.Sleep(tick)
+		case got = <-next(ctx, w, c):
+			return got, true
+		case <-tick:
+			return got, false
 		}
 	}
-	w.Fatal("the loop never has the key")
-	return nil
+	return func(ctx context.Context, w *world, c *asynclock.Client, tick time.Duration, parks bool) unlocker {
+		w.Helper()
+		ticks := time.NewTicker(tick)
+		defer ticks.Stop()
+		parked := map[bool]<-chan time.Time{true: ticks.C}[parks]
+		for range 10_000 {
+			if got, ok := turn(ctx, w, c, parked); ok {
+				l, err := got.Lease()
+				return claimed(w, l, err)
+			}
+			if !parks {
+				time.Sleep(tick)
+			}
+		}
+		w.Fatal("the loop never has the key")
+		return nil
+	}
+}
+
+func claimed(tb testing.TB, l unlocker, err error) unlocker {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
 }
 
 // of returns a channel that has the result.
@@ -278,8 +319,29 @@ func TestFuturesThatNobodyRefersToDoNotAddUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer abandon(theirs)
-	for name, held := range map[string]bool{"the key is held": true, "the key is free": false} {
+	one := func(ctx context.Context, key string) unlocker {
+		select {
+		case got := <-ours.LockChan(ctx, key):
+			l, err := got.Lease()
+			return claimed(t, l, err)
+		default:
+			return nil
+		}
+	}
+	several := func(ctx context.Context, key string) unlocker {
+		select {
+		case got := <-ours.LockAllChan(ctx, []string{key, "other"}):
+			l, err := got.Lease()
+			return claimed(t, l, err)
+		default:
+			return nil
+		}
+	}
+	for name, turn := range map[string]func(ctx context.Context, key string) unlocker{
+		"held": one, "free": one, "one of several is held": several, "several are free": several,
+	} {
 		t.Run(name, func(t *testing.T) {
+			held := strings.Contains(name, "held")
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if held {
@@ -288,14 +350,8 @@ func TestFuturesThatNobodyRefersToDoNotAddUp(t *testing.T) {
 			}
 			turns := func(n int) {
 				for i := range n {
-					select {
-					case got := <-ours.LockChan(ctx, name):
-						l, err := got.Lease()
-						if err != nil {
-							t.Fatal(err)
-						}
-						unlock(t, l)
-					default:
+					if l := turn(ctx, name); l != nil {
+						wantError(t, l.Unlock(ctx), nil)
 					}
 					if i%1000 == 0 {
 						runtime.GC()
@@ -305,14 +361,21 @@ func TestFuturesThatNobodyRefersToDoNotAddUp(t *testing.T) {
 			turns(10_000)
 			before := int64(heap())
 			turns(50_000)
-			if more := int64(heap()) - before; more > 2<<20 {
-				t.Errorf("50,000 turns left %d bytes behind", more)
+			start := time.Now()
+			for more := int64(heap()) - before; more > 2<<20; more = int64(heap()) - before { // some are being ended
+				if time.Since(start) > 10*time.Second {
+					t.Fatalf("50,000 turns left %d bytes behind", more)
+				}
 			}
-			kept := ours.LockChan(ctx, name)
-			if !held {
-				unlock(t, claim(t, kept))
+			for start := time.Now(); !held; {
+				if l := turn(ctx, name); l != nil {
+					wantError(t, l.Unlock(ctx), nil)
+					break
+				}
+				if time.Since(start) > 10*time.Second {
+					t.Fatal("the loop has the key no more")
+				}
 			}
-			runtime.KeepAlive(kept)
 		})
 	}
 }
@@ -320,35 +383,23 @@ func TestFuturesThatNobodyRefersToDoNotAddUp(t *testing.T) {
 // Many loops poll one key. One after the other has it, and soon: nobody receives in the moment of a release, but the
 // next turn of some loop is never far.
 func TestManyLoopsPollOneKey(t *testing.T) {
-	const loops, duration, times = 20, 200 * time.Millisecond, 10
-	kinds := map[string]func(w *world, c *asynclock.Client, i int) <-chan asynclock.Result{
-		"lock": func(w *world, c *asynclock.Client, _ int) <-chan asynclock.Result {
-			return c.LockChan(w.Context(), "key")
-		},
-		"permit": func(w *world, c *asynclock.Client, _ int) <-chan asynclock.Result {
-			return semaphore(w, c, 3).AcquireChan(w.Context(), 2)
-		},
-		"readers and writers": func(w *world, c *asynclock.Client, i int) <-chan asynclock.Result {
-			if i%4 < 2 {
-				return c.RLockChan(w.Context(), "key")
-			}
-			return c.LockChan(w.Context(), "key")
-		},
-	}
-	for kind, next := range kinds {
-		scene(t, kind, func(w *world) {
+	const number, duration, times = 20, 200 * time.Millisecond, 10
+	for _, kinds := range [][2]string{
+		{"lock", "lock"}, {"permit", "permit"}, {"reader", "lock"}, {"several", "several"},
+	} {
+		scene(t, fmt.Sprint(kinds), func(w *world) {
 			clients := []*asynclock.Client{w.client(), w.client()}
 			start := time.Now()
 			var running sync.WaitGroup
 			var had [4]atomic.Int32 // by each quarter of the loops: readers and writers, of one client and of the other
-			for i := range loops {
+			for i := range number {
 				running.Go(func() {
 					time.Sleep(time.Duration(i) * 50 * time.Microsecond)
 					for time.Since(start) < duration {
-						l := loop(w, func() <-chan asynclock.Result { return next(w, clients[i%2], i) }, time.Millisecond, false)
+						l := loops[kinds[i%4/2]](w.Context(), w, clients[i%2], time.Millisecond, false)
 						had[i%4].Add(1)
 						time.Sleep(100 * time.Microsecond)
-						unlock(w, l)
+						wantError(w, l.Unlock(w.Context()), nil)
 					}
 				})
 			}

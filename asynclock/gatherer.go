@@ -34,8 +34,9 @@ type gatherer struct {
 	values   context.Context //nolint:containedctx // the caller's, without its end
 	ctx      context.Context //nolint:containedctx // bounds the waiting
 	cancel   context.CancelFunc
-	try      bool // never waits
-	future   bool // what it has may be given back before its caller has it
+	caller   <-chan struct{} // of the context that the caller gave
+	try      bool            // never waits
+	future   bool            // what it has may be given back before its caller has it
 
 	origin *origin // of the call, if leaks are detected
 

@@ -106,6 +106,23 @@ func (d *leakDetector) handleOf(l *leaseCore, w *waiter) *Lease {
 	return o.lease
 }
 
+// requestedBy makes the lease that of another call, whose context it has not been asked for yet.
+func (l *Lease) requestedBy(ctx context.Context, o *origin) {
+	sh := l.state.shard
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if l.madeLocked() == nil {
+		l.context = ctx
+	}
+	if d := sh.client.leaks; d != nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if k := d.leases[l.leaseCore]; k != nil {
+			k.callers = o.callers
+		}
+	}
+}
+
 func (d *leakDetector) add(k *leak) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

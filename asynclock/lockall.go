@@ -144,6 +144,7 @@ func (a *gatherer) under(key string) *Lease {
 
 // bound makes a context of our own that ends when the waiting has to end.
 func (a *gatherer) bound() {
+	a.caller = a.ctx.Done()
 	if wait := a.settings.wait; !a.try && wait >= 0 {
 		a.ctx, a.cancel = context.WithTimeoutCause(a.ctx, wait, waitedError(wait))
 		return

@@ -162,8 +162,8 @@ func WithRenewal(on bool) LockOption {
 
 // WithQueueLimit refuses an acquisition with [ErrQueueFull] when n are already waiting for the key:
 // n callers in this client, or n clients in the store. A caller whose first request is under way
-// counts as waiting. One that never waits does not. The futures of one context count as one, those of
-// [Client.LockAllChan] excepted. So do the futures of all contexts that never end. Default [DefaultQueueLimit].
+// counts as waiting. One that never waits does not. The futures of one context count as one. So do the futures of
+// all contexts that never end. Those of [Client.LockAllChan] do so if they are for the same keys. Default [DefaultQueueLimit].
 func WithQueueLimit(n int) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if n < 1 {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -240,14 +241,16 @@ func TestLockAllChanEndsDuringItsPause(t *testing.T) {
 // Two that nobody receives from pause longer and longer, so that they leave the keys to others.
 func TestTwoForgottenLockAllChansPause(t *testing.T) {
 	story(t, func(w *world) {
-		w.bounded().LockAllChan(w.Context(), []string{"a", "b"})
-		w.bounded().LockAllChan(w.Context(), []string{"a", "b"})
+		one := w.bounded().LockAllChan(w.Context(), []string{"a", "b"})
+		other := w.bounded().LockAllChan(w.Context(), []string{"a", "b"})
 		w.pass(10 * time.Minute)
 		before := w.calls(asynclocktest.Acquire.Any)
 		w.pass(10 * time.Minute)
 		if n := w.calls(asynclocktest.Acquire.Any) - before; n > 1000 {
 			w.Errorf("%d requests in ten minutes, want few", n)
 		}
+		runtime.KeepAlive(one)
+		runtime.KeepAlive(other)
 	})
 }
 

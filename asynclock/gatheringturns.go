@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import "slices"
+
+// offer puts the lease into the channel of a future: of one that somebody receives from, or else of the one that came
+// last. It looks at those that it has not been offered to before.
+func (g *sharedGathering) offer() {
+	all := &g.client.gatherings
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	g.offerLocked(g.offered)
+}
+
+// offerLocked looks at the futures from the first on.
+func (g *sharedGathering) offerLocked(first int) {
+	for i, f := range g.futures[first:] {
+		results := f.results.get()
+		if results != nil && (g.layLocked(f, results) || !g.takeBackLocked()) {
+			g.offered = max(g.offered, first+i+1)
+			return
+		}
+	}
+	g.offered = len(g.futures)
+	for _, f := range slices.Backward(g.futures) {
+		if results := f.results.get(); results != nil {
+			g.layLocked(f, results)
+			return
+		}
+	}
+	g.sweepLocked(len(g.futures)) // all are gone
+	g.overLocked(gone)
+}
+
+// layLocked puts the lease into the channel of f. It reports whether somebody has received it at once.
+func (g *sharedGathering) layLocked(f *multiFuture, results chan MultiResult) (received bool) {
+	f.held, f.lease, f.waited = g.held, g.lease, g.waited
+	g.lying, g.channel = f, results
+	results <- MultiResult{f}
+	return len(results) == 0
+}
+
+// takeBackLocked takes the lease out of the channel. It reports whether it was still there.
+func (g *sharedGathering) takeBackLocked() bool {
+	select {
+	case <-g.channel:
+		g.lying.held, g.lying.lease = nil, nil
+		g.lying, g.channel = nil, nil
+		return true
+	default:
+		return false
+	}
+}
+
+// nextTurn lets the lease lie with the future before, and after the first one with the last one again.
+func (g *sharedGathering) nextTurn() {
+	all := &g.client.gatherings
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if g.lying == nil || len(g.futures) == 1 || !g.takeBackLocked() {
+		return
+	}
+	last := len(g.futures) - 1
+	g.futures = slices.Insert(g.futures[:last], 0, g.futures[last])
+	g.offerLocked(0)
+}
+
+// settled returns a channel that is closed when somebody has looked at the lease, or nil if it lies with nobody.
+func (g *sharedGathering) settled() <-chan struct{} {
+	all := &g.client.gatherings
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if g.lying == nil {
+		return nil
+	}
+	return g.lying.settled
+}
+
+// isReceived reports whether somebody has the lease.
+func (g *sharedGathering) isReceived() bool {
+	all := &g.client.gatherings
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return g.lying != nil && len(g.channel) == 0
+}
+
+// isContested reports whether anybody else wants a key of the lease.
+func (g *sharedGathering) isContested() bool {
+	return slices.ContainsFunc(g.held, func(l *Lease) bool {
+		sh := l.state.shard
+		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		return l.state.machine.IsContested(&l.core)
+	})
+}
+
+// taken takes the lease back. If somebody has received it, it returns from which future. Left reports whether
+// others are pending.
+func (g *sharedGathering) taken() (receiver *multiFuture, left bool) {
+	all := &g.client.gatherings
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if g.lying != nil && !g.takeBackLocked() {
+		receiver = g.lying
+		g.lying, g.channel = nil, nil
+		g.removeLocked(receiver)
+	}
+	if left = len(g.futures) > 0; !left {
+		g.overLocked(gone)
+	}
+	return receiver, left
+}

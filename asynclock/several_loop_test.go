@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+)
+
+// A receiver has the values of its own context, although another call's request had the keys.
+func TestLockAllChanHasTheReceiversValues(t *testing.T) {
+	story(t, func(w *world) {
+		var log notebook
+		type key struct{}
+		for _, c := range []*asynclock.Client{w.bounded(), w.detecting(&log)} {
+			unreceived := c.LockAllChan(context.WithValue(w.Context(), key{}, "first"), []string{"a", "b"})
+			w.wait()
+			m, err := (<-c.LockAllChan(context.WithValue(w.Context(), key{}, "second"), []string{"b", "a"})).Lease()
+			if err != nil {
+				w.Fatal(err)
+			}
+			part, _ := asynclock.LeaseFrom(m.Context(), "a")
+			for _, ctx := range []context.Context{m.Context(), part.Context()} {
+				if got := ctx.Value(key{}); got != "second" {
+					w.Errorf("got value %v, want that of its own context", got)
+				}
+			}
+			unlockAll(w, m)
+			w.wait()
+			m, err = (<-unreceived).Lease()
+			if err != nil {
+				w.Fatal(err)
+			}
+			if got := m.Context().Value(key{}); got != "first" {
+				w.Errorf("got value %v, want that of its own context", got)
+			}
+			unlockAll(w, m)
+		}
+		w.wantUnused()
+	})
+}
+
+// The futures of one context count once against the limit of the queue. Those of others are refused.
+func TestLoopsOfSeveralKeysDoNotFillTheQueue(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.bounded(asynclock.WithQueueLimit(3)), w.bounded()
+		held := lock(w, theirs, "b")
+		var kept []<-chan asynclock.MultiResult
+		var ends []context.CancelFunc
+		for range 3 {
+			ctx, cancel := context.WithCancel(w.Context())
+			ends = append(ends, cancel)
+			for range 100 {
+				kept = append(kept, ours.LockAllChan(ctx, []string{"a", "b"}))
+				kept = append(kept, ours.LockAllChan(ctx, []string{"a", "b"}, asynclock.WithWait(time.Hour)))
+			}
+		}
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		wantError(w, errOf((<-ours.LockAllChan(ctx, []string{"a", "b"})).Lease()), asynclock.ErrQueueFull)
+		w.wait()
+		if n := w.calls(asynclocktest.Acquire.Any); n > 10 {
+			w.Errorf("%d requests, want one for each key and few more", n)
+		}
+		ends[0]()
+		w.wait()
+		fourth := ours.LockAllChan(ctx, []string{"a", "b"})
+		unlock(w, held)
+		m, err := (<-fourth).Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlockAll(w, m)
+		ends[1]()
+		ends[2]()
+		w.wait()
+		for _, future := range kept {
+			wantError(w, errOf((<-future).Lease()), context.Canceled)
+		}
+		w.wantUnused()
+	})
+}
+
+// A future whose context ends leaves what it has to the others. The error is that of its own context.
+func TestTheEndOfALockAllChanConcernsNoOther(t *testing.T) {
+	why := errors.New("why")
+	for _, granted := range []bool{true, false} {
+		scene(t, fmt.Sprint("granted: ", granted), func(w *world) {
+			ours, theirs := w.bounded(), w.bounded()
+			held := lock(w, theirs, "b")
+			first := ours.LockAllChan(w.Context(), []string{"a", "b"})
+			late, cancel := context.WithTimeoutCause(w.Context(), time.Hour, why)
+			defer cancel()
+			second := ours.LockAllChan(late, []string{"a", "b"})
+			third := ours.LockAllChan(w.Context(), []string{"a", "b"}, asynclock.WithWait(time.Hour))
+			if granted {
+				unlock(w, held)
+			}
+			w.pass(time.Hour)
+			for future, want := range map[<-chan asynclock.MultiResult]error{second: why, third: context.DeadlineExceeded} {
+				err := errOf((<-future).Lease())
+				wantError(w, err, context.DeadlineExceeded, want)
+				if wantOp(w, err, "lock all", "a"); errors.Is(err, context.Canceled) {
+					w.Errorf("got error %v, which is of another end", err)
+				}
+			}
+			if !granted {
+				unlock(w, held)
+				w.wait()
+			}
+			select {
+			case got := <-first:
+				m, err := got.Lease()
+				if err != nil {
+					w.Fatal(err)
+				}
+				unlockAll(w, m)
+			default:
+				w.Error("nothing is left to the first future")
+			}
+			w.wantUnused()
+		})
+	}
+}
+
+// Callers that receive from futures of the same keys have them one after the other, at once.
+func TestManyLockAllChansOfTheSameKeys(t *testing.T) {
+	for _, early := range []time.Duration{0, 50 * time.Millisecond} {
+		scene(t, fmt.Sprint("received after ", early), func(w *world) {
+			const callers, work = 50, 10 * time.Millisecond
+			c := w.bounded()
+			var running sync.WaitGroup
+			start := time.Now()
+			for range callers {
+				running.Go(func() {
+					future := c.LockAllChan(w.Context(), []string{"a", "b", "c"})
+					time.Sleep(early)
+					m, err := (<-future).Lease()
+					if err != nil {
+						w.Error(err)
+						return
+					}
+					time.Sleep(work)
+					unlockAll(w, m)
+				})
+			}
+			running.Wait()
+			if took := time.Since(start); took > early+callers*(work+2*time.Millisecond) {
+				w.Errorf("took %v, want %v for each caller and little more", took, work)
+			}
+			w.wantUnused()
+		})
+	}
+}
+
+// One future is looked at from time to time, and others never. A client that wants the keys waits for all of them.
+func TestALockAllChanThatIsLookedAtFromTimeToTime(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.bounded(), w.bounded()
+		held := lock(w, theirs, "a")
+		polled := ours.LockAllChan(w.Context(), []string{"a", "b"})
+		kept := []<-chan asynclock.MultiResult{
+			ours.LockAllChan(w.Context(), []string{"a", "b"}), ours.LockAllChan(w.Context(), []string{"a", "b"}),
+		}
+		w.wait()
+		other := w.ask(w.Context(), theirs, "b")
+		unlock(w, other.get())
+		unlock(w, held)
+		start := time.Now()
+		for len(polled) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		m, err := (<-polled).Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		if late := time.Since(start); late > 100*time.Millisecond {
+			w.Errorf("had the keys after %v", late)
+		}
+		unlockAll(w, m)
+		runtime.KeepAlive(kept)
+	})
+}
+
+// A future that nobody refers to any more keeps no key while it waits for another one, and is counted.
+func TestAForgottenLockAllChanEnds(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.bounded(), w.bounded()
+		held := lock(w, theirs, "b")
+		left := make(chan struct{})
+		go func() { // nothing stays on the stack of the story
+			defer close(left)
+			ours.LockAllChan(w.Context(), []string{"a", "b"})
+			ours.LockAllChan(w.Context(), []string{"a", "b"})
+		}()
+		<-left
+		w.pass(time.Minute)
+		w.wantHeld("a", "b")
+		collect(w)
+		w.wantHeld("b")
+		unlock(w, held)
+		w.wantUnused()
+		if got := ours.Stats().Several.GivenUp.Forgotten; got != 2 {
+			w.Errorf("%d futures are counted as forgotten, want 2", got)
+		}
+	})
+}
+
+// The place of a forgotten lease is that of the call that had it.
+func TestAForgottenLeaseOfAnotherFuture(t *testing.T) {
+	story(t, func(w *world) {
+		var log notebook
+		c := w.detecting(&log)
+		left := make(chan int)
+		unreceived := c.LockAllChan(w.Context(), []string{"key", "other"})
+		w.wait()
+		go func() { left <- receiveAndForget(w, c) }()
+		line := <-left
+		collect(w)
+		log.wantLine(w, "level=WARN", fmt.Sprintf("several_loop_test.go:%d", line), "keys=2")
+		if n := strings.Count(log.String(), "forgotten"); n != 1 {
+			w.Errorf("told of %d leases, want 1", n)
+		}
+		runtime.KeepAlive(unreceived)
+	})
+}
+
+// receiveAndForget returns the line of its call.
+func receiveAndForget(w *world, c *asynclock.Client) int {
+	_, _, line, _ := runtime.Caller(0)
+	_, err := (<-c.LockAllChan(w.Context(), []string{"key", "other"})).Lease()
+	if err != nil {
+		w.Error(err)
+	}
+	return line + 1
+}
