@@ -15,6 +15,7 @@ import (
 // How long what was gathered lies, and when it is gathered again.
 const (
 	multiPatience  = 100 * time.Millisecond // it lies although others want a key of it
+	briefPatience  = 2 * time.Millisecond   // likewise, for futures that somebody was preferred to
 	firstGathering = 250 * time.Millisecond // the pause before the keys are gathered again
 	lastGathering  = 30 * time.Second       // and the longest one
 	newTurn        = time.Millisecond       // it lies with a future that has just come
@@ -126,15 +127,19 @@ func (g *sharedGathering) tellChanged() {
 
 // run gathers the keys, and lets their lease lie until it was received or must not lie any longer.
 func (g *sharedGathering) run() {
+	var received bool
 	for pause := firstGathering; ; {
 		if err := g.gather(); err != nil {
 			g.end(err)
 			return
 		}
-		g.offer()
-		over := g.lie()
+		patience := multiPatience
+		if isNew := g.offer(); received && !isNew {
+			patience = briefPatience
+		}
+		over := g.lie(patience)
 		receiver, left := g.taken()
-		if receiver != nil {
+		if received = receiver != nil; received {
 			g.settle(receiver)
 		} else {
 			g.keep(0)
@@ -142,8 +147,8 @@ func (g *sharedGathering) run() {
 		}
 		// It comes last again, or futures that nobody receives would pass everybody for ever.
 		g.held, g.given, g.place = nil, nil, 0
-		came := receiver != nil
-		if over == nil && left && !came {
+		came := received
+		if over == nil && left && !received {
 			came, over = g.rest(pause)
 		}
 		if over != nil || !left {
@@ -157,8 +162,8 @@ func (g *sharedGathering) run() {
 }
 
 // lie returns when the lease was received, or must not lie any longer. If no future is pending then, it returns why.
-func (g *sharedGathering) lie() (over error) {
-	look, turn := time.NewTicker(multiPatience), newTurn
+func (g *sharedGathering) lie(patience time.Duration) (over error) {
+	look, turn := time.NewTicker(patience), newTurn
 	defer look.Stop()
 	turns := time.NewTimer(turn)
 	defer turns.Stop()
@@ -185,6 +190,7 @@ func (g *sharedGathering) lie() (over error) {
 			if g.isReceived() || g.isContested() {
 				return nil
 			}
+			look.Reset(multiPatience)
 		}
 	}
 }

@@ -5,12 +5,14 @@ package asynclock
 import "slices"
 
 // offer puts the lease into the channel of a future: of one that somebody receives from, or else of the one that came
-// last. It looks at those that it has not been offered to before.
-func (g *sharedGathering) offer() {
+// last. It looks at those that it has not been offered to before, and reports whether there are any.
+func (g *sharedGathering) offer() (isNew bool) {
 	all := &g.client.gatherings
 	all.mu.Lock()
 	defer all.mu.Unlock()
+	isNew = g.offered < len(g.futures)
 	g.offerLocked(g.offered)
+	return isNew
 }
 
 // offerLocked looks at the futures from the first on.

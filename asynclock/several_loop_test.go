@@ -191,20 +191,46 @@ func TestALockAllChanThatIsLookedAtFromTimeToTime(t *testing.T) {
 	})
 }
 
+// Futures that a loop has left behind keep the keys from others for a moment each time that the loop has had them.
+func TestLockAllChansThatWereLeftBehindTakeLittle(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.bounded(), w.bounded()
+		var kept []<-chan asynclock.MultiResult
+		for range 20 {
+			kept = append(kept, ours.LockAllChan(w.Context(), []string{"a", "b"}))
+		}
+		w.wait()
+		for range 10 {
+			m, err := (<-ours.LockAllChan(w.Context(), []string{"a", "b"})).Lease()
+			if err != nil {
+				w.Fatal(err)
+			}
+			w.pass(time.Millisecond)
+			unlockAll(w, m)
+			w.wait()
+			start := time.Now()
+			unlock(w, lock(w, theirs, "b"))
+			if waited := time.Since(start); waited > 3*time.Millisecond {
+				w.Errorf("another client waited for %v", waited)
+			}
+		}
+		runtime.KeepAlive(kept)
+	})
+}
+
 // A future that nobody refers to any more keeps no key while it waits for another one, and is counted.
 func TestAForgottenLockAllChanEnds(t *testing.T) {
 	story(t, func(w *world) {
 		ours, theirs := w.bounded(), w.bounded()
 		held := lock(w, theirs, "b")
-		left := make(chan struct{})
+		kept := make(chan []<-chan asynclock.MultiResult, 1)
 		go func() { // nothing stays on the stack of the story
-			defer close(left)
-			ours.LockAllChan(w.Context(), []string{"a", "b"})
-			ours.LockAllChan(w.Context(), []string{"a", "b"})
+			keys := []string{"a", "b"}
+			kept <- []<-chan asynclock.MultiResult{ours.LockAllChan(w.Context(), keys), ours.LockAllChan(w.Context(), keys)}
 		}()
-		<-left
 		w.pass(time.Minute)
 		w.wantHeld("a", "b")
+		<-kept
 		collect(w)
 		w.wantHeld("b")
 		unlock(w, held)
