@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
@@ -43,6 +44,8 @@ type gatherer struct {
 	held  []*Lease       // of keys[:len(held)]
 	lease *MultiLease    // that those held are parts of
 	given []*releaseCall // of keys that were given back
+
+	queued atomic.Pointer[waiter] // of the key that is waited for; nil: none is
 
 	place     int64 // in the queue of the first key that was waited for; 0: none
 	placeLane int   // of the store that gave it
@@ -133,6 +136,8 @@ func (a *gatherer) waitForNext() error {
 	key := a.keys[len(a.held)]
 	result := make(chan Result, 1)
 	w := a.request(key, result)
+	a.queued.Store(w)
+	defer a.queued.Store(nil)
 	// A lease of the caller may have ended since the last check. It is too late for that only now: the
 	// request has not joined a lease that ends from here on.
 	if err := a.checkOrder(); err != nil {

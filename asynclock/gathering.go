@@ -39,6 +39,7 @@ type gatheringID struct {
 	keys  string
 	terms machine.Terms
 	try   bool
+	outer *leaseContext // that they may join leases of; nil: none
 }
 
 // A sharedGathering takes several keys for all futures that want them on the same terms. A loop around a select leaves a
@@ -53,8 +54,9 @@ type sharedGathering struct {
 
 	// All below is guarded by the mutex of the client's gatherings.
 
-	futures []*multiFuture          // pending; the one that the lease lies with is at the end, unless another came since
-	callers map[<-chan struct{}]int // how many of them each context bounds
+	futures []*multiFuture          // the one that the lease lies with is at the end, unless another came since; nil: removed
+	pending int                     // how many there are
+	callers map[<-chan struct{}]int // how many are of each context
 	lying   *multiFuture            // that the lease lies with, or did when it was received; nil: none
 	channel chan MultiResult        // in which it lies: held, so that "gone" does not look like "received"
 	over    bool                    // no future can come any more
@@ -66,35 +68,40 @@ type sharedGathering struct {
 // gatherWithOthers makes f a future of the gathering for its keys. A lease that lies there already is in its channel then.
 func (f *multiFuture) gatherWithOthers(results chan MultiResult) error {
 	all := &f.client.gatherings
-	id := gatheringID{fmt.Sprintf("%q", f.keys), f.settings.Terms, f.try}
-	shared := !slices.ContainsFunc(f.keys, func(key string) bool { return f.under(key) != nil })
+	id := f.gatheringID()
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if g := all.of[id]; g != nil && shared {
+	if g := all.of[id]; g != nil && (!f.try || g.lying != nil) { // the answer to an older try may be old
 		return g.addLocked(f, results)
 	}
 	g := newSharedGathering(f, id)
-	if shared {
-		all.of[id] = g
-	}
+	all.of[id] = g
 	f.client.enter()
 	g.sweeper = time.AfterFunc(sweepPause, g.sweep)
 	// The goroutine ends when no future is pending any more: each was received, its context has ended, the client has
 	// closed, or nobody refers to its channel. Close waits for it, because it has entered.
 	go func() {
 		defer f.client.leave()
-		defer g.end(ErrOutcomeUnknown) // unless it ends otherwise
+		defer g.end(g.failed(g.keys[0], ErrOutcomeUnknown)) // unless it ends otherwise
 		g.run()
 	}()
 	return g.addLocked(f, results)
 }
 
+func (f *multiFuture) gatheringID() gatheringID {
+	id := gatheringID{fmt.Sprintf("%q", f.keys), f.settings.Terms, f.try, nil}
+	if slices.ContainsFunc(f.keys, func(key string) bool { return f.under(key) != nil }) {
+		id.outer = f.outer
+	}
+	return id
+}
+
 func newSharedGathering(f *multiFuture, id gatheringID) *sharedGathering {
-	last := newLastContext(f.ctx)
+	last := newLastContext()
 	return &sharedGathering{
 		gatherer: gatherer{
-			client: f.client, op: f.op, keys: f.keys, settings: f.settings, outer: f.outer,
-			values: context.WithoutCancel(f.ctx), ctx: last, try: f.try, future: true, origin: f.origin,
+			client: f.client, op: f.op, keys: f.keys, settings: f.settings, outer: id.outer,
+			values: context.Background(), ctx: last, try: f.try, future: true, origin: f.origin,
 		},
 		id: id, last: last, changed: make(chan struct{}, 1), callers: make(map[<-chan struct{}]int),
 	}
@@ -102,15 +109,17 @@ func newSharedGathering(f *multiFuture, id gatheringID) *sharedGathering {
 
 // addLocked adds a future, which has the lease if that lies.
 func (g *sharedGathering) addLocked(f *multiFuture, results chan MultiResult) error {
-	if g.callers[f.caller] == 0 && len(g.callers) >= g.settings.QueueLimit {
+	g.sweepLocked(fewSwept)
+	lies := g.lying != nil && !g.lease.core.Over.Load() && g.takeBackLocked()
+	if limit := g.settings.QueueLimit; !lies && !g.try && g.callers[f.caller] == 0 && len(g.callers) >= limit {
 		return f.failed(f.keys[0], ErrQueueFull)
 	}
-	g.sweepLocked(fewSwept)
 	g.callers[f.caller]++
-	g.futures = append(g.futures, f)
+	g.pending++
+	f.place, g.futures = len(g.futures), append(g.futures, f)
 	// The context is our own, so no method of the application is called.
 	f.stop = context.AfterFunc(f.ctx, func() { g.leave(f) })
-	if g.lying != nil && g.takeBackLocked() {
+	if lies {
 		g.layLocked(f, results)
 		g.offered, f.waited = len(g.futures), false
 	}
@@ -146,7 +155,7 @@ func (g *sharedGathering) run() {
 			g.awaitGiven()
 		}
 		// It comes last again, or futures that nobody receives would pass everybody for ever.
-		g.held, g.given, g.place = nil, nil, 0
+		g.held, g.given, g.place, g.waited = nil, nil, 0, false
 		came := received
 		if over == nil && left && !received {
 			came, over = g.rest(pause)

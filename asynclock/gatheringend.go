@@ -4,30 +4,48 @@ package asynclock
 
 import (
 	"context"
-	"slices"
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 )
 
-// leave ends a future whose context has ended. The last one ends with the gathering, whose error says more.
+// leave ends a future whose context has ended. The last one ends with the gathering, which says why.
 func (g *sharedGathering) leave(f *multiFuture) {
+	reason := waitEnded(f.ctx)
+	if g.leaves(f) {
+		f.fail(g.whyEnded(reason))
+	}
+}
+
+// leaves reports whether f is to end by itself.
+func (g *sharedGathering) leaves(f *multiFuture) bool {
 	all := &g.client.gatherings
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	lay := g.lying == f
 	switch {
-	case !slices.Contains(g.futures, f), lay && !g.takeBackLocked():
-		return // it was received, or has ended
-	case len(g.futures) == 1:
+	case f.place < 0, lay && !g.takeBackLocked():
+		return false // it was received, or has ended
+	case g.pending == 1:
 		g.overLocked(f.ctx)
-		return
+		return false
 	}
-	g.removeLocked(f)
-	f.fail(f.failed(f.keys[0], waitEnded(f.ctx)))
-	if lay {
+	if g.removeLocked(f); lay {
 		g.offerLocked(0)
 		g.tellChanged()
 	}
+	return true
+}
+
+// whyEnded returns the error of a wait that has ended, with the key that is waited for and what is in the way.
+func (g *sharedGathering) whyEnded(reason error) error {
+	w := g.queued.Load()
+	if w == nil || w.state == nil {
+		return g.failed(g.keys[0], reason)
+	}
+	verdict, s := outcomeOf(reason), w.state
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
+	return g.failed(s.machine.Name, w.whyEndedLocked(reason, verdict))
 }
 
 // sweep ends the futures that nobody refers to. It looks at them also while the keys are waited for.
@@ -38,7 +56,7 @@ func (g *sharedGathering) sweep() {
 	if g.over {
 		return
 	}
-	if g.sweepLocked(len(g.futures)); len(g.futures) == 0 {
+	if g.sweepLocked(len(g.futures)); g.pending == 0 {
 		g.overLocked(gone)
 		return
 	}
@@ -52,22 +70,20 @@ func (g *sharedGathering) sweepLocked(n int) {
 			g.swept = 0
 		}
 		f := g.futures[g.swept]
-		if f == g.lying || !f.results.isGone() {
-			g.swept++
-			continue
+		if g.swept++; f != nil && f != g.lying && f.results.isGone() {
+			g.removeLocked(f)
+			f.fail(f.failed(f.keys[0], machine.ErrGone)) // no error of the application's
 		}
-		g.removeLocked(f)
-		f.fail(f.failed(f.keys[0], machine.ErrGone))
+	}
+	if len(g.futures) > 2*g.pending {
+		g.compactLocked()
 	}
 }
 
 // removeLocked removes a future that has its answer, or is about to.
 func (g *sharedGathering) removeLocked(f *multiFuture) {
-	i := slices.Index(g.futures, f)
-	g.futures = slices.Delete(g.futures, i, i+1)
-	if i < g.offered {
-		g.offered--
-	}
+	g.futures[f.place], f.place = nil, -1
+	g.pending--
 	if g.callers[f.caller]--; g.callers[f.caller] == 0 {
 		delete(g.callers, f.caller)
 	}
@@ -75,6 +91,22 @@ func (g *sharedGathering) removeLocked(f *multiFuture) {
 		defer f.cancel() // the caller's context may be the application's own type
 		return f.stop()
 	})
+}
+
+// compactLocked gives the futures their places in a list without those that were removed.
+func (g *sharedGathering) compactLocked() {
+	all, offered := g.futures, g.offered
+	g.futures, g.offered = all[:0], 0
+	for i, f := range all {
+		if f == nil {
+			continue
+		}
+		if i < offered {
+			g.offered++
+		}
+		f.place, g.futures = len(g.futures), append(g.futures, f)
+	}
+	clear(all[len(g.futures):])
 }
 
 // overLocked lets no future come any more, and ends what is under way as ctx has ended.
@@ -92,15 +124,24 @@ func (g *sharedGathering) overLocked(ctx context.Context) {
 
 // end ends all futures that are pending with an error.
 func (g *sharedGathering) end(err error) {
+	for _, f := range g.ends() {
+		f.fail(err)
+	}
+}
+
+func (g *sharedGathering) ends() (futures []*multiFuture) {
 	all := &g.client.gatherings
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	g.overLocked(gone)
-	for len(g.futures) > 0 {
-		f := g.futures[0]
-		g.removeLocked(f)
-		f.fail(err)
+	for _, f := range g.futures {
+		if f != nil {
+			g.removeLocked(f)
+			futures = append(futures, f)
+		}
 	}
+	g.futures, g.offered = nil, 0
+	return futures
 }
 
 // gone is how the context of futures has ended that nobody refers to.
@@ -110,8 +151,7 @@ var gone = func() context.Context {
 	return ctx
 }()
 
-// A lastContext bounds a gathering. It has the values of the first future's context, and ends as that of the last
-// one has ended.
+// A lastContext bounds a gathering. It ends as that of the last future has ended, and has nothing else of any.
 type lastContext struct {
 	context.Context //nolint:containedctx // it ends with ours
 
@@ -119,9 +159,9 @@ type lastContext struct {
 	err    error // set before the end
 }
 
-func newLastContext(first context.Context) *lastContext {
+func newLastContext() *lastContext {
 	c := new(lastContext)
-	c.Context, c.cancel = context.WithCancelCause(context.WithoutCancel(first))
+	c.Context, c.cancel = context.WithCancelCause(context.Background())
 	return c
 }
 

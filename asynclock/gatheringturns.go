@@ -10,7 +10,9 @@ func (g *sharedGathering) offer() (isNew bool) {
 	all := &g.client.gatherings
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	isNew = g.offered < len(g.futures)
+	if isNew = g.offered < len(g.futures); !g.over {
+		all.of[g.id] = g // a younger gathering for futures that never wait does not have the lease
+	}
 	g.offerLocked(g.offered)
 	return isNew
 }
@@ -18,7 +20,7 @@ func (g *sharedGathering) offer() (isNew bool) {
 // offerLocked looks at the futures from the first on.
 func (g *sharedGathering) offerLocked(first int) {
 	for i, f := range g.futures[first:] {
-		results := f.results.get()
+		results := f.pendingChannel()
 		if results != nil && (g.layLocked(f, results) || !g.takeBackLocked()) {
 			g.offered = max(g.offered, first+i+1)
 			return
@@ -26,7 +28,7 @@ func (g *sharedGathering) offerLocked(first int) {
 	}
 	g.offered = len(g.futures)
 	for _, f := range slices.Backward(g.futures) {
-		if results := f.results.get(); results != nil {
+		if results := f.pendingChannel(); results != nil {
 			g.layLocked(f, results)
 			return
 		}
@@ -35,9 +37,17 @@ func (g *sharedGathering) offerLocked(first int) {
 	g.overLocked(gone)
 }
 
+// pendingChannel returns the channel of a future that somebody may receive from, or nil.
+func (f *multiFuture) pendingChannel() chan MultiResult {
+	if f == nil {
+		return nil
+	}
+	return f.results.get()
+}
+
 // layLocked puts the lease into the channel of f. It reports whether somebody has received it at once.
 func (g *sharedGathering) layLocked(f *multiFuture, results chan MultiResult) (received bool) {
-	f.held, f.lease, f.waited = g.held, g.lease, g.waited
+	f.held, f.lease, f.waited = g.held, g.lease, f.waited || g.waited
 	g.lying, g.channel = f, results
 	results <- MultiResult{f}
 	return len(results) == 0
@@ -60,11 +70,12 @@ func (g *sharedGathering) nextTurn() {
 	all := &g.client.gatherings
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if g.lying == nil || len(g.futures) == 1 || !g.takeBackLocked() {
+	if g.lying == nil || g.pending == 1 || !g.takeBackLocked() {
 		return
 	}
 	last := len(g.futures) - 1
 	g.futures = slices.Insert(g.futures[:last], 0, g.futures[last])
+	g.compactLocked()
 	g.offerLocked(0)
 }
 
@@ -108,8 +119,13 @@ func (g *sharedGathering) taken() (receiver *multiFuture, left bool) {
 		g.lying, g.channel = nil, nil
 		g.removeLocked(receiver)
 	}
-	if left = len(g.futures) > 0; !left {
+	if left = g.pending > 0; !left {
 		g.overLocked(gone)
+	}
+	for _, f := range g.futures {
+		if f != nil {
+			f.waited = true
+		}
 	}
 	return receiver, left
 }

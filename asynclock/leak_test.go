@@ -108,6 +108,17 @@ var leftovers = []leftover{
 	{"nothing of a result of several keys", func(ctx context.Context, c *asynclock.Client) any {
 		return (<-c.LockAllChan(ctx, []string{"key", "other"})).Keys()
 	}, 1},
+	{"nothing of a lease whose context another future has had", func(ctx context.Context, c *asynclock.Client) any {
+		l, err := c.Lock(ctx, "key")
+		if err != nil {
+			return err
+		}
+		under, cancel := context.WithCancel(l.Context())
+		c.LockAllChan(under, []string{"a", "b"})
+		kept := c.LockAllChan(ctx, []string{"a", "b"})
+		cancel()
+		return kept
+	}, 1},
 	{"nothing of results of LockEach", func(ctx context.Context, c *asynclock.Client) any {
 		results := c.LockEach(ctx, keysFor(3))
 		_ = (<-results).Key()

@@ -214,18 +214,26 @@ func (w *waiter) leaveFor(reason error) {
 // endWaitLocked ends a waiter whose context has ended. Its error also says what it waited for. As what it counts is
 // decided before, because the reason may be an error of the application's type.
 func (w *waiter) endWaitLocked(reason error, verdict counter) {
-	if s := w.state; w.Stage == machine.Queued {
-		switch obstacle := s.publicError(s.machine.Obstacle(&w.Waiter, watchdog.Refresh())); {
-		case obstacle != nil:
-			reason = failure.Join(reason, obstacle)
-		case verdict == givenUpTimeout: // who gives up early has learnt nothing of the store
-			reason = failure.Join(reason, errNoAnswer)
-		}
-	}
+	reason = w.whyEndedLocked(reason, verdict)
 	if w.Future && w.verdict == 0 {
 		w.verdict = verdict
 	}
 	w.leaveLocked(reason)
+}
+
+// whyEndedLocked returns the reason of the end of a wait, with what was in its way.
+func (w *waiter) whyEndedLocked(reason error, verdict counter) error {
+	if w.Stage != machine.Queued {
+		return reason
+	}
+	s := w.state
+	switch obstacle := s.publicError(s.machine.Obstacle(&w.Waiter, watchdog.Refresh())); {
+	case obstacle != nil:
+		return failure.Join(reason, obstacle)
+	case verdict == givenUpTimeout: // who gives up early has learnt nothing of the store
+		return failure.Join(reason, errNoAnswer)
+	}
+	return reason
 }
 
 // leave withdraws the waiter with err.

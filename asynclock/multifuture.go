@@ -82,7 +82,10 @@ type multiFuture struct {
 	once    sync.Once
 	err     error // once settled: the answer, if it is not the lease
 
-	stop func() bool // ends the watch of its context; guarded by the mutex of the client's gatherings
+	// Both are guarded by the mutex of the client's gatherings.
+
+	stop  func() bool // ends the watch of its context
+	place int         // in the gathering's list; negative: it has its answer, or is about to
 }
 
 // received makes the lease its receiver's. If it has ended already, the answer is the error. Decided reports whether this

@@ -90,7 +90,80 @@ func TestLoopsOfSeveralKeysDoNotFillTheQueue(t *testing.T) {
 	})
 }
 
-// A future whose context ends leaves what it has to the others. The error is that of its own context.
+// A lease that lies is had by a future that comes, and those that never wait don't wait: neither is limited.
+func TestTheQueueLimitOfLockAllChans(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.bounded(asynclock.WithQueueLimit(1))
+		kept, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		first := c.LockAllChan(kept, []string{"a", "b"})
+		w.wait()
+		m, err := (<-c.LockAllChan(w.Context(), []string{"a", "b"})).Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		cancel()
+		wantError(w, errOf((<-first).Lease()), context.Canceled)
+		for range 3 {
+			ctx, cancel := context.WithCancel(w.Context())
+			defer cancel()
+			wantError(w, errOf((<-c.LockAllChan(ctx, []string{"a", "b"}, asynclock.WithWait(0))).Lease()), asynclock.ErrHeld)
+		}
+		unlockAll(w, m)
+	})
+}
+
+// A loop with futures that never wait has what one of its former turns was granted. Each turn asks by itself.
+func TestALoopOfLockAllChansThatNeverWait(t *testing.T) {
+	story(t, func(w *world) {
+		w.distant()
+		c := w.bounded()
+		for start := time.Now(); ; time.Sleep(time.Millisecond) {
+			select {
+			case got := <-c.LockAllChan(w.Context(), []string{"a", "b"}, asynclock.WithWait(0)):
+				m, err := got.Lease()
+				if err != nil {
+					w.Fatal(err)
+				}
+				unlockAll(w, m)
+				return
+			default:
+			}
+			if time.Since(start) > time.Minute {
+				w.Fatal("the loop never has the keys")
+			}
+		}
+	})
+}
+
+// A loop under a lease of one of the keys joins that in each turn.
+func TestALoopOfLockAllChansUnderALease(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.bounded(asynclock.WithReentry(true))
+		outer, other := lock(w, c, "a"), lock(w, c, "b")
+		freed := time.Now().Add(99 * time.Millisecond)
+		time.AfterFunc(99*time.Millisecond, func() { other.UnlockChan(context.Background()) })
+		for {
+			select {
+			case got := <-c.LockAllChan(outer.Context(), []string{"a", "b"}):
+				m, err := got.Lease()
+				if err != nil {
+					w.Fatal(err)
+				}
+				if late := time.Since(freed); late > 10*time.Millisecond {
+					w.Errorf("the loop has the keys %v after the release, want a turn at most", late)
+				}
+				unlockAll(w, m)
+				unlock(w, outer)
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	})
+}
+
+// A future whose context ends leaves its lease to the others. The error is that of its own context, and says what
+// was in the way.
 func TestTheEndOfALockAllChanConcernsNoOther(t *testing.T) {
 	why := errors.New("why")
 	for _, granted := range []bool{true, false} {
@@ -102,14 +175,16 @@ func TestTheEndOfALockAllChanConcernsNoOther(t *testing.T) {
 			defer cancel()
 			second := ours.LockAllChan(late, []string{"a", "b"})
 			third := ours.LockAllChan(w.Context(), []string{"a", "b"}, asynclock.WithWait(time.Hour))
+			key, obstacle := "b", asynclock.ErrHeld
 			if granted {
+				key, obstacle = "a", context.DeadlineExceeded
 				unlock(w, held)
 			}
 			w.pass(time.Hour)
 			for future, want := range map[<-chan asynclock.MultiResult]error{second: why, third: context.DeadlineExceeded} {
 				err := errOf((<-future).Lease())
-				wantError(w, err, context.DeadlineExceeded, want)
-				if wantOp(w, err, "lock all", "a"); errors.Is(err, context.Canceled) {
+				wantError(w, err, context.DeadlineExceeded, want, obstacle)
+				if wantOp(w, err, "lock all", key); errors.Is(err, context.Canceled) {
 					w.Errorf("got error %v, which is of another end", err)
 				}
 			}
@@ -130,6 +205,36 @@ func TestTheEndOfALockAllChanConcernsNoOther(t *testing.T) {
 			w.wantUnused()
 		})
 	}
+}
+
+// The methods of an application's error may use the client.
+func TestTheCauseOfALockAllChansEnd(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.bounded()
+		first := c.LockAllChan(w.Context(), []string{"a", "b"})
+		ctx, cancel := context.WithCancelCause(w.Context())
+		second := c.LockAllChan(ctx, []string{"a", "b"})
+		cancel(curious{c})
+		wantError(w, errOf((<-second).Lease()), context.Canceled)
+		m, err := (<-first).Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlockAll(w, m)
+	})
+}
+
+// A curious error asks for keys when it is compared.
+type curious struct{ client *asynclock.Client }
+
+func (curious) Error() string { return "curious" }
+
+func (c curious) Is(error) bool {
+	m, err := (<-c.client.LockAllChan(context.Background(), []string{"a", "b"}, asynclock.WithWait(0))).Lease()
+	if err == nil {
+		m.UnlockChan(context.Background())
+	}
+	return false
 }
 
 // Callers that receive from futures of the same keys have them one after the other, at once.
