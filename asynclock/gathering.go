@@ -59,6 +59,8 @@ type sharedGathering struct {
 	callers map[<-chan struct{}]int // how many are of each context
 	lying   *multiFuture            // that the lease lies with, or did when it was received; nil: none
 	channel chan MultiResult        // in which it lies: held, so that "gone" does not look like "received"
+	waits   bool                    // for the keys
+	came    bool                    // a future has, since it began to wait for them
 	over    bool                    // no future can come any more
 	offered int                     // the lease has been in the channels of so many of them, from the first on
 	swept   int                     // the next one to look at, whether it is gone
@@ -103,23 +105,23 @@ func newSharedGathering(f *multiFuture, id gatheringID) *sharedGathering {
 			client: f.client, op: f.op, keys: f.keys, settings: f.settings, outer: id.outer,
 			values: context.Background(), ctx: last, try: f.try, future: true, origin: f.origin,
 		},
-		id: id, last: last, changed: make(chan struct{}, 1), callers: make(map[<-chan struct{}]int),
+		id: id, last: last, changed: make(chan struct{}, 1), callers: make(map[<-chan struct{}]int), waits: true,
 	}
 }
 
 // addLocked adds a future, which has the lease if that lies.
 func (g *sharedGathering) addLocked(f *multiFuture, results chan MultiResult) error {
 	g.sweepLocked(fewSwept)
-	lies := g.lying != nil && !g.lease.core.Over.Load() && g.takeBackLocked()
-	if limit := g.settings.QueueLimit; !lies && !g.try && g.callers[f.caller] == 0 && len(g.callers) >= limit {
+	if limit := g.settings.QueueLimit; g.waits && !g.try && g.callers[f.caller] == 0 && len(g.callers) >= limit {
 		return f.failed(f.keys[0], ErrQueueFull)
 	}
+	g.came = true
 	g.callers[f.caller]++
 	g.pending++
 	f.place, g.futures = len(g.futures), append(g.futures, f)
 	// The context is our own, so no method of the application is called.
 	f.stop = context.AfterFunc(f.ctx, func() { g.leave(f) })
-	if lies {
+	if g.lying != nil && !g.lease.core.Over.Load() && g.takeBackLocked() {
 		g.layLocked(f, results)
 		g.offered, f.waited = len(g.futures), false
 	}
@@ -138,6 +140,7 @@ func (g *sharedGathering) tellChanged() {
 func (g *sharedGathering) run() {
 	var received bool
 	for pause := firstGathering; ; {
+		g.begins()
 		if err := g.gather(); err != nil {
 			g.end(err)
 			return
@@ -147,7 +150,7 @@ func (g *sharedGathering) run() {
 			patience = briefPatience
 		}
 		over := g.lie(patience)
-		receiver, left := g.taken()
+		receiver, came, left := g.taken()
 		if received = receiver != nil; received {
 			g.settle(receiver)
 		} else {
@@ -156,8 +159,7 @@ func (g *sharedGathering) run() {
 		}
 		// It comes last again, or futures that nobody receives would pass everybody for ever.
 		g.held, g.given, g.place, g.waited = nil, nil, 0, false
-		came := received
-		if over == nil && left && !received {
+		if came = came || received; over == nil && left && !came && !g.try { // a try does not wait
 			came, over = g.rest(pause)
 		}
 		if over != nil || !left {

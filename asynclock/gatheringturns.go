@@ -4,12 +4,25 @@ package asynclock
 
 import "slices"
 
+// begins notes that the keys are waited for.
+func (g *sharedGathering) begins() {
+	all := &g.client.gatherings
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	g.waits, g.came = true, false
+	select {
+	case <-g.changed:
+	default:
+	}
+}
+
 // offer puts the lease into the channel of a future: of one that somebody receives from, or else of the one that came
 // last. It looks at those that it has not been offered to before, and reports whether there are any.
 func (g *sharedGathering) offer() (isNew bool) {
 	all := &g.client.gatherings
 	all.mu.Lock()
 	defer all.mu.Unlock()
+	g.waits, g.came = false, false
 	if isNew = g.offered < len(g.futures); !g.over {
 		all.of[g.id] = g // a younger gathering for futures that never wait does not have the lease
 	}
@@ -73,6 +86,7 @@ func (g *sharedGathering) nextTurn() {
 	if g.lying == nil || g.pending == 1 || !g.takeBackLocked() {
 		return
 	}
+	g.compactLocked()
 	last := len(g.futures) - 1
 	g.futures = slices.Insert(g.futures[:last], 0, g.futures[last])
 	g.compactLocked()
@@ -108,9 +122,9 @@ func (g *sharedGathering) isContested() bool {
 	})
 }
 
-// taken takes the lease back. If somebody has received it, it returns from which future. Left reports whether
-// others are pending.
-func (g *sharedGathering) taken() (receiver *multiFuture, left bool) {
+// taken takes the lease back. If somebody has received it, it returns from which future. Came reports whether a future
+// has come since the lease was offered, and left whether any are pending.
+func (g *sharedGathering) taken() (receiver *multiFuture, came, left bool) {
 	all := &g.client.gatherings
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -127,5 +141,5 @@ func (g *sharedGathering) taken() (receiver *multiFuture, left bool) {
 			f.waited = true
 		}
 	}
-	return receiver, left
+	return receiver, g.came, left
 }

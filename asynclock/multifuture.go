@@ -20,8 +20,8 @@ import (
 // So a select in a loop may call LockAllChan in each turn, and may be left at any time. Nobody has to receive. If
 // ctx ends, the client closes or the store fails, a pending future ends with the error, which stays in the channel.
 //
-// Futures for the same keys with the same options share one goroutine, and one place in the queues, whatever their
-// contexts. One that has no lease, and whose channel nobody refers to any more, ends sooner or later.
+// Futures that wait for the same keys with the same options share one goroutine, and one place in the queues, whatever
+// their contexts. One that has no lease, and whose channel nobody refers to any more, ends sooner or later.
 func (c *Client) LockAllChan(ctx context.Context, keys []string, options ...LockOption) <-chan MultiResult {
 	results := make(chan MultiResult, 1)
 	f := &multiFuture{

@@ -163,7 +163,8 @@ func WithRenewal(on bool) LockOption {
 // WithQueueLimit refuses an acquisition with [ErrQueueFull] when n are already waiting for the key:
 // n callers in this client, or n clients in the store. A caller whose first request is under way
 // counts as waiting. One that never waits does not. The futures of one context count as one. So do the futures of
-// all contexts that never end. Those of [Client.LockAllChan] do so if they are for the same keys. Default [DefaultQueueLimit].
+// all contexts that never end. Those of [Client.LockAllChan] for the same keys do so among
+// themselves, and are one caller beside others. Default [DefaultQueueLimit].
 func WithQueueLimit(n int) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if n < 1 {

@@ -102,8 +102,13 @@ func TestTheQueueLimitOfLockAllChans(t *testing.T) {
 		if err != nil {
 			w.Fatal(err)
 		}
+		third, cancelThird := context.WithCancel(w.Context())
+		defer cancelThird()
+		future := c.LockAllChan(third, []string{"a", "b"}) // nobody waits: the lease was received
 		cancel()
 		wantError(w, errOf((<-first).Lease()), context.Canceled)
+		cancelThird()
+		wantError(w, errOf((<-future).Lease()), context.Canceled)
 		for range 3 {
 			ctx, cancel := context.WithCancel(w.Context())
 			defer cancel()
@@ -111,6 +116,37 @@ func TestTheQueueLimitOfLockAllChans(t *testing.T) {
 		}
 		unlockAll(w, m)
 	})
+}
+
+// A future that comes while a lease lies does not pause with those that it lay with in vain.
+func TestALateLockAllChanDoesNotPause(t *testing.T) {
+	for _, try := range []bool{false, true} {
+		scene(t, fmt.Sprint("never waits: ", try), func(w *world) {
+			ours, theirs := w.bounded(), w.bounded()
+			var options []asynclock.LockOption
+			if try {
+				options = append(options, asynclock.WithWait(0))
+			}
+			kept := ours.LockAllChan(w.Context(), []string{"a", "b"}, options...)
+			w.pass(time.Minute + 50*time.Millisecond)
+			other := w.ask(w.Context(), theirs, "a")
+			w.pass(40 * time.Millisecond)
+			late := kept
+			if !try {
+				late = ours.LockAllChan(w.Context(), []string{"a", "b"})
+			}
+			unlock(w, other.get())
+			start := time.Now()
+			m, err := (<-late).Lease()
+			if waited := time.Since(start); waited > time.Millisecond || (err != nil) != try {
+				w.Errorf("got error %v after %v", err, waited)
+			}
+			if m != nil {
+				unlockAll(w, m)
+			}
+			runtime.KeepAlive(kept)
+		})
+	}
 }
 
 // A loop with futures that never wait has what one of its former turns was granted. Each turn asks by itself.
@@ -214,7 +250,9 @@ func TestTheCauseOfALockAllChansEnd(t *testing.T) {
 		first := c.LockAllChan(w.Context(), []string{"a", "b"})
 		ctx, cancel := context.WithCancelCause(w.Context())
 		second := c.LockAllChan(ctx, []string{"a", "b"})
+		w.wait()
 		cancel(curious{c})
+		w.wait()
 		wantError(w, errOf((<-second).Lease()), context.Canceled)
 		m, err := (<-first).Lease()
 		if err != nil {
