@@ -33,18 +33,10 @@ func TestTheShortcutsOfSharesDoAsTheRest(t *testing.T) {
 				if file == "release_shares.lua" {
 					usual = append(usual, "=p handed on alone", "=p handed on beside others")
 				}
-				isNew := func(what string) bool { return d.taken[what] == 0 }
-				for round := 0; round < 3 && slices.ContainsFunc(usual, isNew); round++ { // one is nearly always enough
-					rapid.Check(t, func(t *rapid.T) {
-						for range states {
-							st := d.drawShared(t)
-							d.compare(t, st, draw(d, t))
-						}
-					})
-				}
-				if slices.ContainsFunc(usual, isNew) {
-					t.Errorf("got shortcuts %v, want each of %v", d.taken, usual)
-				}
+				drawEach(t, states, d.taken, usual, func(t *rapid.T) {
+					st := d.drawShared(t)
+					d.compare(t, st, draw(d, t))
+				})
 			})
 		})
 	}
