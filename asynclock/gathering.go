@@ -30,7 +30,7 @@ const fewSwept = 3
 
 // The gatherings of a client that more futures may come to.
 type gatherings struct {
-	mu sync.Mutex // nothing else is locked under it
+	mu sync.Mutex // only what counts, hooks and the queue of stops have is locked under it
 	of map[gatheringID]*sharedGathering
 }
 
@@ -60,7 +60,7 @@ type sharedGathering struct {
 	lying   *multiFuture            // that the lease lies with, or did when it was received; nil: none
 	channel chan MultiResult        // in which it lies: held, so that "gone" does not look like "received"
 	waits   bool                    // for the keys
-	came    bool                    // a future has, since it began to wait for them
+	came    bool                    // a future has, since the lease was offered
 	over    bool                    // no future can come any more
 	offered int                     // the lease has been in the channels of so many of them, from the first on
 	swept   int                     // the next one to look at, whether it is gone

@@ -9,11 +9,7 @@ func (g *sharedGathering) begins() {
 	all := &g.client.gatherings
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	g.waits, g.came = true, false
-	select {
-	case <-g.changed:
-	default:
-	}
+	g.waits = true
 }
 
 // offer puts the lease into the channel of a future: of one that somebody receives from, or else of the one that came
@@ -23,6 +19,10 @@ func (g *sharedGathering) offer() (isNew bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	g.waits, g.came = false, false
+	select {
+	case <-g.changed: // by those that it is offered to now
+	default:
+	}
 	if isNew = g.offered < len(g.futures); !g.over {
 		all.of[g.id] = g // a younger gathering for futures that never wait does not have the lease
 	}
