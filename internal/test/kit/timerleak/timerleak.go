@@ -11,7 +11,6 @@
 package timerleak
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -29,21 +28,27 @@ func Watch() (end func()) {
 }
 
 // patience is how long Find looks again before it reports a timer. Timers that are about to
-// be given up are gone by then, and so are timers that fire that soon.
-const patience = time.Second / 4
+// be given up are gone by then, and so are timers that fire that soon. On a busy machine a look may take as long, and
+// the first one shows the least. So it looks leastLooks times at least.
+const (
+	patience   = time.Second / 4
+	leastLooks = 5
+)
 
 // Find returns an error that says who made the timers that are still armed. It reports timers
 // that were made while Watch was on, by a package whose path begins with path. Their makers
 // must not be reachable any more: a stopped timer may still be in use.
 func Find(path string) error {
-	for start := time.Now(); ; time.Sleep(patience / 10) {
+	start := time.Now()
+	for looks := 1; ; looks++ {
 		found := find(path)
 		if len(found) == 0 {
 			return nil
 		}
-		if time.Since(start) > patience {
-			return errors.New("armed when all is over: " + strings.Join(found, "; "))
+		if looks >= leastLooks && time.Since(start) > patience {
+			return fmt.Errorf("armed when all is over, after %d looks in %v: %s", looks, time.Since(start), strings.Join(found, "; "))
 		}
+		time.Sleep(patience / 10)
 	}
 }
 
