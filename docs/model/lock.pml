@@ -21,6 +21,10 @@
      FORGET  the server may forget its last writes, once: another one goes on with
              what it had at some earlier moment, its clock SKEW ticks behind at most.
              Tokens have the clock as their floor, which is ahead of every token given
+     ENDED   with FORGET, somebody may end the grace by hand, once, if nothing was lost. The other
+             server's clock may lag behind all tokens, until the grace would be over by itself.
+             ENDED is how much larger the mark is than the greatest token from before. With LIVE,
+             nothing is lost, and the grace is ended at once
      BEGUN   the run begins with a holder, a waiter, and the other server cut off
      VACANCY a release that nobody waits for leaves a vacancy, and a client that has seen the
              server grant may take a free key. The run begins with a vacancy, or with a holder
@@ -103,6 +107,9 @@
 #ifndef VACANCY
 #define VACANCY 0
 #endif
+#ifndef ENDED
+#define ENDED 0
+#endif
 
 /* The rules, each of which FAULT may break. */
 #define SOUND 0
@@ -147,6 +154,15 @@
 #define TAKE_GONE 39     /* likewise at withdrawn owners */
 #define TAKE_COUNTER 40  /* likewise at the counter */
 #define VACANT_BESIDE 41 /* a release leaves a vacancy beside withdrawn owners */
+#define END_LOST 42      /* the grace is ended although something was lost */
+#define END_LOW 43       /* tokens after the end are the clock's, which may not be past the mark */
+#define END_PERMIT 44    /* a client may take as soon as the grace was ended */
+#define END_NO_FLAG 45   /* who queues after the end has no flag, although its mark is the end of the grace */
+#define END_OTHER 46     /* an end counts whatever history it was about */
+#define END_ANEW 47      /* holdings are still written anew after the end */
+#define END_AHEAD 48     /* the other server's clock is ahead by SKEW ticks at most, so that its records end earlier */
+#define END_WAITS 49     /* likewise, and after the end nothing is granted for as long as the clock is ahead */
+#define END_VACANT 50    /* as END_PERMIT, but only beside a vacancy. It breaks no promise */
 #ifndef FAULT
 #define FAULT SOUND
 #endif
@@ -234,7 +250,23 @@ byte lagged;
 #if VACANCY
 byte b_vacant;
 #endif
+#if ENDED
+/* After an end by hand, grace is how long the clock is not yet past the mark. clock is the least that the
+   clock of the present server may show, less one. */
+bool ended, lost;
+bool flagged[NT];             /* flag g of a waiter */
+bool ahead;                   /* scratch: the token is not the clock's */
+#if FAULT==END_WAITS
+#define NO_GRACE (grace == 0 || (ended && lagged == 0))
+#define IN_GRACE (grace > 0 && !(ended && lagged == 0))
+#else
+#define NO_GRACE (grace == 0 || ended)
+#define IN_GRACE (grace > 0 && !ended)
+#endif
+#else
 #define NO_GRACE (grace == 0)
+#define IN_GRACE grace > 0
+#endif
 #else
 #define NO_GRACE true
 #endif
@@ -303,7 +335,9 @@ inline load() {
 #endif
 }
 inline wrote() { stored = last }       /* SET counter last */
-#if CLOCK || FORGET
+#if ENDED
+inline unload() { last = stored; stored = 0; ahead = false }
+#elif CLOCK || FORGET
 inline unload() { last = stored; stored = 0 }
 #else
 inline unload() { stored = 0 }
@@ -323,6 +357,22 @@ inline no_vacancy() { vacant = 0 }
 inline no_vacancy() { skip }
 #endif
 
+#if ENDED
+/* The clock is past the mark when the grace would be over by itself. Who looks at the epoch makes no token
+   below the mark before. fast: the script does not look, and takes the clock's time if that is larger than
+   all that it knows. */
+#define MARKED (forgot == 2 && noticed && (grace == 0 || (!fast && FAULT!=END_LOW)))
+#define CLOCKED_HERE (forgot != 2 || !noticed || grace == 0 || fast || FAULT==END_LOW)
+inline count() {
+  ahead = !CLOCKED_HERE || (!fast && last > clock && (!MARKED || last > past));
+  last++;
+  if :: clock >= last -> last = clock+1 :: else fi;
+  if :: MARKED && past >= last -> last = past+1 :: else fi;
+  if :: !ahead -> clock = last :: else fi;
+  wrote();
+  if :: last >= MAXTOK -> stop = true :: else fi
+}
+#else
 inline count() {
   last++;
 #if FORGET
@@ -336,6 +386,7 @@ inline count() {
   wrote();
   if :: last >= MAXTOK -> stop = true :: else fi
 }
+#endif
 
 inline grant(o, ttl) { count(); lock = o; left = ttl; token = last; no_vacancy() }
 
@@ -344,6 +395,14 @@ inline tell(o) {
     msg[CLIENT(o)] = o; msgtoken[CLIENT(o)] = last; msgexact[CLIENT(o)] = clocked
   :: else fi
 }
+
+#if ENDED
+/* A waiter that is granted the key by a message can believe it, whatever it was told before. */
+inline believed(c, o) {
+  assert(st[c] != WAIT || OWNER(c) != o || last > mark[c]);
+  assert(st[c] != WAIT || OWNER(c) != o || !answered[c] || answer[c] != WAITING || last > number[c]) /* mark[c] is to be that */
+}
+#endif
 
 /* choose and settle of lock.lua. The key is free; next becomes its holder by
    message, or NOBODY. */
@@ -371,7 +430,11 @@ inline settle(self) {
     fi
   :: else -> break
   od;
+#if ENDED
+  if :: next != NOBODY -> grant(next, G); believed(CLIENT(next), next); tell(next) :: else fi;
+#else
   if :: next != NOBODY -> grant(next, G); tell(next) :: else fi;
+#endif
   next = 0; head = 0; i = 0
 }
 
@@ -383,6 +446,8 @@ inline first_use(o) {
   grant(o, TTL);
 #if CLOCK
   if :: clocked -> stored = head :: else fi;
+#elif ENDED
+  if :: !ahead -> stored = head :: else fi;
 #else
   stored = head;
 #endif
@@ -396,6 +461,11 @@ inline first_use(o) {
 inline pass() { lock = NOBODY; left = 0 }
 #else
 inline pass() { settle(NOBODY) }
+#endif
+
+#if ENDED
+/* The clock of the server that took over may show more than all that a script knows, and less than the mark. */
+#define CLOCK_IS_AHEAD (!noticed || grace == 0 || (last < past && clock < past))
 #endif
 
 #if VACANCY
@@ -412,6 +482,8 @@ inline pass() { settle(NOBODY) }
 #endif
 #if CLOCK && FAULT!=TAKE_COUNTER
 #define NO_COUNTER (stored == 0)
+#elif ENDED
+#define NO_COUNTER (stored == 0)
 #else
 #define NO_COUNTER true
 #endif
@@ -426,6 +498,9 @@ inline pass() { settle(NOBODY) }
 /* look finds whether take grants the key. Beside a vacancy it looks at nothing else. */
 inline look(permit) {
   free = (SAME_HISTORY(permit) && lock == NOBODY && CLOCK_RISES);
+#if FAULT==END_PERMIT || FAULT==END_VACANT
+  if :: forgot == 2 && grace > 0 && (!CLOCK_IS_AHEAD || (FAULT==END_VACANT && vacant == 0)) -> free = false :: else fi;
+#endif
   if
   :: free && vacant == 0 ->
     do :: i < NT && NOT_BESIDE(i) -> i++ :: else -> break od;
@@ -436,7 +511,9 @@ inline look(permit) {
 
 /* take grants a free key. The token is the clock's, or beside a vacancy one that the client chose: it may
    be as small as the rules allow. */
-#if FORGET
+#if FAULT==END_PERMIT || FAULT==END_VACANT
+#define LEAST ((forgot == 2 && grace == 0 && past > vacant -> past : vacant)+1)
+#elif FORGET
 #define LEAST ((forgot == 2 && past > vacant -> past : vacant)+1)
 #else
 #define LEAST (vacant+1)
@@ -463,7 +540,11 @@ inline take(o) {
 #if CLOCK
     last = time-1;
 #endif
+#if FAULT==END_PERMIT || FAULT==END_VACANT
+    fast = true; first_use(o); fast = false
+#else
     first_use(o)
+#endif
   fi;
   r = GRANTED; rn = token; rx = clocked; free = false
 }
@@ -506,7 +587,13 @@ inline remember(o) {
 /* notice is look and note of epoch.lua. */
 inline notice() {
 #if FORGET
+#if ENDED
+  if :: forgot == 2 && !noticed -> noticed = true; grace = GRACE; ended = (ended && FAULT==END_OTHER);
+    if :: clock+ENDED > past -> past = clock+ENDED :: else fi
+  :: else fi
+#else
   if :: forgot == 2 && !noticed -> noticed = true; grace = GRACE; past = clock :: else fi
+#endif
 #else
   skip
 #endif
@@ -544,6 +631,9 @@ inline acquire(o) {
       vacate();
 #endif
       if :: ticket[o] == 0 -> tickets++; ticket[o] = tickets :: else fi;
+#if ENDED
+      if :: lock != o -> flagged[o] = (FAULT==END_NO_FLAG -> IN_GRACE : grace > 0) :: else fi;
+#endif
       if :: lock != o -> inq[o] = true; alive[o] = DL :: else fi;
       r = WAITING; rn = last;
 #if FORGET && FAULT!=OLD_MARK
@@ -565,6 +655,26 @@ inline one_state() {
 }
 #else
 inline one_state() { skip }
+#endif
+
+#if FAULT==END_ANEW
+#define MAY_WRITE (grace > 0)
+#elif FORGET
+#define MAY_WRITE IN_GRACE
+#endif
+
+#if ENDED
+/* release_fast.lua hands the key on to the first waiter alone, if that is alive, and has no flag. */
+inline first_release(certain) {
+  head = NOBODY; i = 0;
+  do :: i < NT -> if :: inq[i] && (head == NOBODY || ticket[i] < ticket[head]) -> head = i :: else fi; i++
+     :: else -> break od;
+  if
+  :: head == NOBODY -> fast = certain
+  :: else -> fast = (certain && left > MARGIN && alive[head] > 0 && !((deaf >> CLIENT(head)) & 1) && !flagged[head] && CLOCK_IS_AHEAD)
+  fi;
+  head = 0; i = 0
+}
 #endif
 
 inline execute(k, o, tok, unc, more, certain) {
@@ -591,7 +701,7 @@ inline execute(k, o, tok, unc, more, certain) {
       notice();                                 /* reassert.lua */
 #if FORGET && FAULT!=NO_REASSERT
       if
-      :: grace > 0 && !gone[o] && (lock == NOBODY || token < tok) ->
+      :: MAY_WRITE && !gone[o] && (lock == NOBODY || token < tok) ->
         lock = o; left = TTL; token = tok; inq[o] = false;
         if :: tok > last -> last = tok :: else fi;
 #if VACANCY
@@ -616,14 +726,16 @@ inline execute(k, o, tok, unc, more, certain) {
       if :: tok > last -> last = tok :: else fi;
 #endif
 #if FORGET
-#if VACANCY
+#if ENDED
+      first_release(certain);
+#elif VACANCY
       i = 0; do :: i < NT && !inq[i] -> i++ :: else -> break od;
       fast = (certain && (i == NT || left > MARGIN)); i = 0; /* who hands nothing on needs no margin */
 #else
       fast = (certain && left > MARGIN);         /* release_fast.lua */
 #endif
       if :: fast || FAULT==HAND_ON_ANY -> skip :: else -> notice() fi;
-      if :: grace > 0 && !fast && FAULT!=HAND_ON_ANY -> lock = NOBODY; left = 0 :: else -> pass() fi;
+      if :: IN_GRACE && !fast && FAULT!=HAND_ON_ANY -> lock = NOBODY; left = 0 :: else -> pass() fi;
 #else
       pass();
 #endif
@@ -634,7 +746,7 @@ inline execute(k, o, tok, unc, more, certain) {
     if :: unc -> remember(o) :: else fi;
 #endif
 #if FORGET && FAULT!=NO_GRACE_GONE
-    if :: grace > 0 && !fast -> remember(o) :: else fi;
+    if :: IN_GRACE && !fast -> remember(o) :: else fi;
 #endif
 #if FORGET
     fast = false;
@@ -645,6 +757,9 @@ inline execute(k, o, tok, unc, more, certain) {
   unload();
   assert(lock == NOBODY || !over[lock]);        /* nothing left over: no holder that nobody knows, */
   i = 0; do :: i < NT -> assert(!(over[i] && inq[i])); i++ :: else -> break od; /* and no such waiter */
+#if ENDED
+  i = 0; do :: i < NT -> if :: !inq[i] -> flagged[i] = false :: else fi; i++ :: else -> break od;
+#endif
   i = 0; deaf = 0; keep = false;
   one_state()
 }
@@ -803,10 +918,21 @@ end:
   :: rare = false
   :: rare = false
 #endif
+#if LIVE && ENDED
+  :: d_step { TIME_MAY_PASS && (forgot != 2 || (noticed && NO_GRACE)) ->  /* the grace is ended at once */
+#else
   :: d_step { TIME_MAY_PASS -> TICKS                                /* a tick */
+#endif
       if :: left > 0 -> left-- :: else fi;
 #if FORGET
+#if FAULT==END_WAITS
+      if :: ended && lagged > 0 -> lagged-- :: else fi;
+#endif
+#if ENDED
+      if :: grace > 0 -> grace--; if :: grace == 0 -> ended = false :: else fi :: else fi;
+#else
       if :: grace > 0 -> grace-- :: else fi;
+#endif
       if :: forgot == 1 && b_left > 0 -> b_left-- :: else fi;
       i = 0; do :: i < NT -> if :: forgot == 1 && b_alive[i] > 0 -> b_alive[i]-- :: else fi; i++ :: else -> break od;
 #endif
@@ -829,17 +955,42 @@ end:
       time++; if :: time >= TMAX -> stop = true :: else fi;
 #endif
       i = 0 }
-#if FORGET
+#if LIVE && ENDED
+  :: d_step { forgot == 0 -> forgot = 2;                            /* another server takes over, and lacks nothing */
+      i = 0; do :: i < NT -> over[i] = false; i++ :: else -> break od;
+      i = 0; do :: i < N -> before[i] = left_ok[i]; i++ :: else -> break od;
+      past = clock+ENDED; clock = 0; i = 0 }
+#elif FORGET
   :: d_step { forgot == 0 -> forgot = 1;                            /* the other one hears no more */
       b_lock = lock; b_left = left; b_token = token; b_last = last;
 #if VACANCY
       b_vacant = vacant;
 #endif
       i = 0; do :: i < NT -> b_inq[i] = inq[i]; b_gone[i] = gone[i]; b_alive[i] = alive[i]; i++ :: else -> break od; i = 0 }
-#if SKEW
+#if SKEW && FAULT!=END_AHEAD && FAULT!=END_WAITS
   :: d_step { forgot == 1 && lagged < SKEW && b_left > 0 -> lagged++; b_left++ } /* it lags */
+#elif SKEW
+  :: d_step { forgot == 1 && lagged < SKEW && b_left > 0 -> lagged++; b_left-- } /* it is ahead */
+#endif
+#if FAULT==END_OTHER
+  :: d_step { forgot == 1 && !ended -> ended = true }               /* an earlier grace is ended; nobody sees that it is over */
 #endif
   :: d_step { forgot == 1 -> forgot = 2;                            /* it takes over */
+#if ENDED
+      /* Something was lost if the server that took over has another state, or one that lasts less long. */
+#if FAULT==END_AHEAD || FAULT==END_WAITS
+      b_left = b_left+lagged;
+#endif
+      lost = (b_lock != lock || b_left < left || b_token != token || b_last != last);
+#if FAULT==END_AHEAD || FAULT==END_WAITS
+      b_left = b_left-lagged;
+#endif
+#if VACANCY
+      lost = (lost || b_vacant != vacant);
+#endif
+      i = 0; do :: i < NT -> lost = (lost || b_inq[i] != inq[i] || b_gone[i] != gone[i]); i++ :: else -> break od;
+      past = clock+ENDED; clock = 0;
+#endif
       lock = b_lock; left = b_left; token = b_token; last = b_last;
 #if VACANCY
       vacant = b_vacant; b_vacant = 0;
@@ -849,7 +1000,11 @@ end:
       i = 0; do :: i < N -> before[i] = left_ok[i]; i++ :: else -> break od;
       b_lock = 0; b_left = 0; b_token = 0; b_last = 0; i = 0 }
 #endif
-#if FORGET && VACANCY
+#if ENDED
+  /* Somebody looks, vouches that nothing was lost, and ends the grace. */
+  :: d_step { forgot == 2 && noticed && grace > 0 && !ended && (!lost || FAULT==END_LOST) -> ended = true }
+#endif
+#if FORGET && (VACANCY || ENDED)
   :: d_step { forgot == 2 && !noticed -> notice() }                 /* a script for another key does it */
 #endif
 #if STRAY
@@ -945,7 +1100,9 @@ end:
 #if VACANCY
   /* It may have a permission whenever it asks, from an earlier answer about any key. Only the history
      matters, of which that is, and whether the grace was over there. */
-#if FORGET && FAULT!=EARLY_PERMIT
+#if FAULT==END_PERMIT || FAULT==END_VACANT
+#define PERMITTED (forgot != 2 || (noticed && NO_GRACE))
+#elif FORGET && FAULT!=EARLY_PERMIT
 #define PERMITTED (forgot != 2 || (noticed && grace == 0))
 #else
 #define PERMITTED true

@@ -119,6 +119,7 @@ find_it() {
 
 # What each promise looks like in the message of a violation.
 readonly exclusive='trust\[0\]' rising='i>top' nothing_left='over\[|whose\[c\]' below='i<=ceiling' served='waited\[i\]' goes_on='trust\[c\]'
+readonly believed='>mark\['
 
 # The same in shares.pml. overlap is H1 and H2, beyond is H3, order is H4.
 readonly overlap='has\[j\]' common='tok\[j\]' beyond='used<=' order='tok\[c\]>' queue='ticket\[j\]>' ignored='number\[c\]==h1'
@@ -134,6 +135,8 @@ late=(-DK=2 -DK0=1 -DLOSS=1 -DSTRAY=1 -DTTL=2 -DG=1 -DMAXTOK=3)
 cohort=(-DCLOCK=1 -DLOCAL=2 -DTTL=2 -DG=1 -DMAXTOK=12 -DRENEWAL=1)
 forgetful=(-DFORGET=1 -DRENEWAL=1 -DTTL=2 -DG=1)
 begun=(-DFORGET=1 -DTTL=2 -DG=1 -DN=3 -DBEGUN=1 -DMAXTOK=4)
+ended=("${forgetful[@]}" -DENDED=1)
+ended_begun=("${begun[@]}" -DENDED=1 -DLOSS=0)
 lively=(-DLIVE=1 -DRENEWAL=1 -DTTL=4 -DG=3 -DDL=3 -DMAXTOK=200)
 distant=("${lively[@]}" -DK=2 -DLOSS=0 -DDISTANT=4)
 given_up=(-DVACANCY=1 -DK=2 -DK0=1 -DLOSS=0 -DSTRAY=1 -DTTL=2 -DG=1)
@@ -162,6 +165,13 @@ sound 'the server forgets, a first release hands on, leases are renewed' "${begu
 sound 'served: two ask twice, one dies, a message is lost' "${lively[@]}" -DK=2 -DCRASH=1 -DLOSS=1 -DBOUND=7
 sound 'served: three, of which two die' "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
 sound 'served: one beside another whose answers come too late' "${distant[@]}" -DBOUND=4
+sound 'ended by hand, and the clock lags' "${ended[@]}" -DLOSS=0 -DMAXTOK=6 -DSKEW=1
+sound 'ended by hand, something given up arrives' "${ended[@]}" -DLOSS=0 -DSTRAY=1 -DMAXTOK=5 -DSKEW=1
+sound 'ended by hand, a message is lost, something given up arrives' "${ended[@]}" -DLOSS=1 -DSTRAY=1 -DMAXTOK=4
+sound 'ended by hand, a first release hands on, the clock lags' "${ended_begun[@]}" -DMAXTOK=6 -DSKEW=1
+sound 'ended by hand, a first release hands on, something given up arrives' "${ended_begun[@]}" -DMAXTOK=5 -DSTRAY=1
+sound 'ended by hand, a first release hands on, leases are renewed' "${ended_begun[@]}" -DMAXTOK=5 -DRENEWAL=1
+sound 'ended by hand: served: one dies, a message is lost' "${lively[@]}" -DFORGET=1 -DENDED=1 -DCRASH=1 -DLOSS=1 -DBOUND=7
 sound 'vacancy: each client asks once, anything may go wrong' -DVACANCY=1 "${one[@]}"
 sound 'vacancy: one client asks again, something given up arrives' "${given_up[@]}" -DMAXTOK=5
 sound 'vacancy: cohort handoff, clients die, something given up arrives' "${clocked[@]}" -DCRASH=1 -DSTRAY=1
@@ -170,6 +180,10 @@ sound 'vacancy: cohort handoff, a key taken by force' "${clocked[@]}" -DFORCE=1
 sound 'vacancy: the server forgets, and its clock lags' "${replaced[@]}" -DLOSS=0 -DMAXTOK=5 -DSKEW=1
 sound 'vacancy: the server forgets, something given up arrives' "${replaced[@]}" -DLOSS=1 -DSTRAY=1 -DMAXTOK=4
 sound 'vacancy: the server forgets, a first release leaves one in the grace' "${left[@]}" -DLOSS=0 -DSKEW=1
+sound 'vacancy: ended by hand, and the clock lags' -DVACANCY=1 "${ended[@]}" -DLOSS=0 -DMAXTOK=6 -DSKEW=1
+sound 'vacancy: ended by hand, something given up arrives' -DVACANCY=1 "${ended[@]}" -DLOSS=0 -DSTRAY=1 -DMAXTOK=5 -DSKEW=1
+sound 'vacancy: ended by hand, a first release hands on' -DVACANCY=1 "${ended_begun[@]}" -DMAXTOK=6
+sound 'vacancy: ended by hand, who takes one needs no permission' -DVACANCY=1 "${ended[@]}" -DLOSS=0 -DSTRAY=1 -DMAXTOK=5 -DSKEW=1 -DFAULT=END_VACANT
 sound 'vacancy: served: two ask twice, one dies, a message is lost' -DVACANCY=1 "${lively[@]}" -DK=2 -DCRASH=1 -DLOSS=1 -DBOUND=7
 sound 'shares: two readers and a writer, anything may go wrong' "${any[@]}" -DDOWN=1
 sound 'shares: two readers and a writer, leases are renewed, readers join' -DLEAVES=1 -DDOWN=1 -DRENEWAL=1 -DJOIN=1 -DMAXTOK=4
@@ -225,6 +239,13 @@ broken "$exclusive" 'a release that was sent before hands on in the grace' HAND_
 broken "$exclusive" 'a release hands on in the grace a holding that is about to end' HAND_ON_LATE "${begun[@]}" -DLOSS=1 -DSKEW=1
 broken "$exclusive" 'a release hands on in the grace a lease that is trusted no more' HAND_ON_ENDED "${begun[@]}" -DLOSS=0 -DRENEWAL=1
 broken "$nothing_left" 'a release hands on in the grace while a renewal is on its way' HAND_ON_DOUBT "${begun[@]}" -DLOSS=1 -DRENEWAL=1 -DSTRAY=1
+broken "$exclusive" 'ended by hand although something was lost' END_LOST "${ended[@]}" -DRENEWAL=0 -DLOSS=0 -DMAXTOK=6 -DSKEW=1
+broken "$exclusive" 'ended by hand, and the end was about another history' END_OTHER "${ended[@]}" -DRENEWAL=0 -DLOSS=0 -DMAXTOK=6 -DSKEW=1
+broken "$exclusive" 'ended by hand, and the clock is ahead' END_AHEAD "${ended[@]}" -DRENEWAL=0 -DLOSS=0 -DMAXTOK=6 -DSKEW=1
+broken "$exclusive" 'ended by hand, and keys are granted after as long as the clock is ahead' END_WAITS "${ended[@]}" -DRENEWAL=0 -DLOSS=0 -DMAXTOK=6 -DSKEW=1
+broken "$nothing_left" 'ended by hand, and holdings are still written anew' END_ANEW "${ended[@]}" -DLOSS=0 -DSTRAY=1 -DMAXTOK=5 -DSKEW=1
+broken "$believed" 'ended by hand, and tokens do not begin above the mark' END_LOW "${ended[@]}" -DLOSS=0 -DMAXTOK=6 -DSKEW=1
+broken "$believed" 'ended by hand, and who queues then has no flag' END_NO_FLAG "${ended[@]}" -DLOSS=0 -DMAXTOK=6 -DSKEW=1
 broken "$served" 'served: waiters trust that a message comes: W9' NO_HEARTBEAT "${lively[@]}" -DK=2 -DLOSS=1 -DBOUND=7
 broken "$served" 'served: acquire passes no key on to the next waiter' NO_PASS "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
 broken "$served" 'served: a grant that comes too late is asked for again: W3' KEEPS_ASKING "${distant[@]}" -DBOUND=4
@@ -240,6 +261,8 @@ broken "$rising" 'vacancy: it has the token of the grant, not the last one used'
 broken "$rising" 'vacancy: its token does not count for the next one' COUNTER_ONLY "${clocked[@]}" -DCRASH=1
 broken "$nothing_left" 'vacancy: a release leaves one although somebody waits' VACANT_QUEUE -DVACANCY=1 "${lively[@]}" -DK=2 -DLOSS=0 -DBOUND=7
 broken "$nothing_left" 'vacancy: it stays when somebody queues in the grace' VACANT_JOIN "${replaced[@]}" -DLOSS=0 -DMAXTOK=5 -DSKEW=1
+broken "$rising" 'vacancy: ended by hand, and tokens do not begin above the mark' END_LOW -DVACANCY=1 "${ended[@]}" -DLOSS=0 -DMAXTOK=6 -DSKEW=1
+broken "$rising" 'vacancy: ended by hand, and free keys are taken before the clock is past the mark' END_PERMIT -DVACANCY=1 "${ended[@]}" -DLOSS=0 -DMAXTOK=6 -DSKEW=1
 broken "$waits" 'shares: a withdrawal does not serve' NO_SERVE "${quiet[@]}" -DLEAVES=1
 broken "$queue" 'shares: serve does not stop at a head that does not fit, readers' OVERTAKE
 broken "$queue" 'shares: serve does not stop at a head that does not fit, permits' OVERTAKE -DPERMITS
