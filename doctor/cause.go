@@ -46,7 +46,7 @@ var remedies = []struct {
 	{store.ErrDenied, "give this user that right, or check its name and password; docs/security.md lists the rights that locks need"},
 	{store.ErrForeignData, "find out which program has written there, and use another prefix, database or schema than it does"},
 	{store.ErrInvalidOption, "if clients use another TTL, say so: --ttl, or doctor.WithTTL; otherwise change what the text before this names"},
-	{store.ErrGrace, "wait until then: nobody knows before that whether another has the key"},
+	{store.ErrGrace, "wait until then: nobody knows before that whether another has the key; 'asynclock grace' shows why, and whether it can be ended"},
 	{store.ErrUnsupported, "use a store that can do that; docs/choose.md compares them"},
 	{store.ErrLost, foreignerFix},
 	{errRefused, foreignerFix},

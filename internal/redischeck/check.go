@@ -113,7 +113,7 @@ func (d Deployment) askOne(ctx context.Context, key string, questions []string) 
 	a.texts, a.err = d.Ask(ctx, key, questions)
 	a.clock.after = time.Now()
 	if a.err == nil {
-		a.clock.server, a.err = readTime(a.texts, len(questions))
+		a.clock.server, a.err = ReadTime(a.texts, len(questions))
 	}
 	if a.err == nil {
 		a.texts = a.texts[2:]
@@ -124,8 +124,8 @@ func (d Deployment) askOne(ctx context.Context, key string, questions []string) 
 // errReply: something between the client and the server has changed the answer.
 var errReply = errors.New("unexpected reply")
 
-// readTime reads the first two texts of an answer that has n more.
-func readTime(texts []string, n int) (time.Time, error) {
+// ReadTime reads the clock, which is the first two texts of an answer that has n more.
+func ReadTime(texts []string, n int) (time.Time, error) {
 	if len(texts) != n+2 {
 		return time.Time{}, errReply
 	}
@@ -193,15 +193,15 @@ func merge(servers []*server, rule func(*server) store.Finding) (worst store.Fin
 
 // info returns what a server says in a section. If it does not say that, missing is the finding of a check about
 // which it leaves something unknown.
-func (s *server) info(check, section, unknown string) (f facts, missing store.Finding) {
+func (s *server) info(check, section, unknown string) (f Facts, missing store.Finding) {
 	return s.answer(check, "INFO "+section, unknown)
 }
 
-func (s *server) answer(check, question, unknown string) (f facts, missing store.Finding) {
+func (s *server) answer(check, question, unknown string) (f Facts, missing store.Finding) {
 	text := s.said[question]
 	refusal, refused := cutRefusal(text)
 	if !refused {
-		return parseFacts(text), store.Finding{}
+		return ParseFacts(text), store.Finding{}
 	}
 	missing = store.Finding{Check: check, Verdict: store.VerdictNote, Fact: fmt.Sprintf("The server does not answer %s, so %s is unknown.", question, unknown)}
 	if errors.Is(redisconn.Refused(refusal, nil), store.ErrDenied) {

@@ -105,8 +105,8 @@ func (t topology) state(s *server) store.Finding {
 	case f["cluster_state"] != "ok":
 		found.Verdict, found.Fact = store.VerdictFail, fmt.Sprintf("The Cluster's state is %q.", f["cluster_state"])
 		found.Fix = "redis-cli --cluster check says what is missing."
-	case f.number("cluster_slots_fail")+f.number("cluster_slots_pfail") > 0:
-		found.Verdict, found.Fact = store.VerdictWarn, fmt.Sprintf("The servers of %d slots don't answer the other nodes.", f.number("cluster_slots_fail")+f.number("cluster_slots_pfail"))
+	case f.Number("cluster_slots_fail")+f.Number("cluster_slots_pfail") > 0:
+		found.Verdict, found.Fact = store.VerdictWarn, fmt.Sprintf("The servers of %d slots don't answer the other nodes.", f.Number("cluster_slots_fail")+f.Number("cluster_slots_pfail"))
 		found.Fix = "redis-cli --cluster check says which."
 	case t.ranges == nil:
 		found.Verdict, found.Fact = store.VerdictNote, "The Cluster's state is ok. The user may not ask for its nodes, so only one was looked at."

@@ -53,7 +53,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add(threeNodes, 5461)
 	f.Add("0 5 false 7001\n\r\n:::\n-1", 3)
 	f.Fuzz(func(t *testing.T, text string, slot int) {
-		for name, value := range parseFacts(text) {
+		for name, value := range ParseFacts(text) {
 			if strings.ContainsAny(name+value, "\n") {
 				t.Errorf("a field has a line's end: %q, %q", name, value)
 			}

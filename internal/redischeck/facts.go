@@ -19,11 +19,12 @@ var Script = redisconn.NewScript(askLua)
 // InfoMemory is the question that [EvictionPolicy] reads the answer of.
 const InfoMemory = "INFO memory"
 
-// facts are the fields of a section of INFO.
-type facts map[string]string
+// Facts are the fields of a section of INFO.
+type Facts map[string]string
 
-func parseFacts(text string) facts {
-	f := make(facts)
+// ParseFacts reads a section.
+func ParseFacts(text string) Facts {
+	f := make(Facts)
 	for line := range strings.Lines(text) {
 		if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found && !strings.HasPrefix(name, "#") {
 			f[name] = value
@@ -32,8 +33,8 @@ func parseFacts(text string) facts {
 	return f
 }
 
-// number returns a field that is a number, or 0.
-func (f facts) number(name string) int64 {
+// Number returns a field that is a number, or 0.
+func (f Facts) Number(name string) int64 {
 	n, err := strconv.ParseInt(f[name], 10, 64)
 	if err != nil {
 		return 0
@@ -42,7 +43,7 @@ func (f facts) number(name string) int64 {
 }
 
 // evicts returns the policy by which the server deletes keys when its memory is full. It is empty if there is none.
-func (f facts) evicts() string {
+func (f Facts) evicts() string {
 	if policy := f["maxmemory_policy"]; policy != "noeviction" {
 		return policy
 	}
@@ -52,7 +53,7 @@ func (f facts) evicts() string {
 // EvictionPolicy returns the policy by which a server deletes keys, from its answer to [InfoMemory]. It is empty if it
 // deletes none, because its memory is never full, for example, and where the server does not say.
 func EvictionPolicy(answer string) string {
-	if f := parseFacts(answer); f.number("maxmemory") > 0 {
+	if f := ParseFacts(answer); f.Number("maxmemory") > 0 {
 		return f.evicts()
 	}
 	return ""

@@ -65,7 +65,7 @@ func replication(d Deployment, s *server) store.Finding {
 	}
 	found := store.Finding{Check: "replication"}
 	good, needed := f["min_slaves_good_slaves"]
-	replicas := f.number("connected_slaves")
+	replicas := f.Number("connected_slaves")
 	switch {
 	case f["role"] == "slave":
 		found.Verdict = store.VerdictFail
@@ -88,7 +88,7 @@ func replication(d Deployment, s *server) store.Finding {
 	case replicas > 0:
 		found.Fact = fmt.Sprintf("A primary with %s, of which %s up: if min-replicas-to-write is more than %s, it refuses locks. %s",
 			count(replicas, "replica"), keep(good), good, afterFailover(d))
-		if f.number("min_slaves_good_slaves") < replicas {
+		if f.Number("min_slaves_good_slaves") < replicas {
 			found.Verdict, found.Fix = store.VerdictNote, "Look at the links of the others to the primary."
 		}
 	default:
@@ -126,11 +126,11 @@ func eviction(_ Deployment, s *server) store.Finding {
 	}
 	stats, unsaid := s.info("eviction", "stats", "how many keys were deleted so far")
 	found := store.Finding{Check: "eviction", Fact: "No key is deleted: maxmemory-policy is noeviction."}
-	policy, evicted := f.evicts(), stats.number("evicted_keys")
+	policy, evicted := f.evicts(), stats.Number("evicted_keys")
 	switch {
 	case f["maxmemory_policy"] == "":
 		found.Verdict, found.Fact = store.VerdictNote, "The server does not tell its maxmemory-policy."
-	case policy != "" && f.number("maxmemory") > 0:
+	case policy != "" && f.Number("maxmemory") > 0:
 		found.Verdict = store.VerdictWarn
 		if evicted > 0 {
 			found.Verdict = store.VerdictFail
@@ -151,7 +151,7 @@ func eviction(_ Deployment, s *server) store.Finding {
 	return found
 }
 
-func howMany(stats facts, evicted int64) string {
+func howMany(stats Facts, evicted int64) string {
 	if stats == nil {
 		return "an unknown number of keys"
 	}
@@ -164,14 +164,14 @@ func memory(_ Deployment, s *server) store.Finding {
 	if f["used_memory"] == "" {
 		return store.Finding{}
 	}
-	used, limit := f.number("used_memory"), f.number("maxmemory")
+	used, limit := f.Number("used_memory"), f.Number("maxmemory")
 	found := store.Finding{Check: "memory", Fact: megabytes(used) + " used, without a limit (maxmemory 0)."}
 	if limit > 0 {
 		found.Fact = fmt.Sprintf("%s used of %s.", megabytes(used), megabytes(limit))
 	}
 	if limit > 0 && used > limit/10*9 {
 		found.Verdict = store.VerdictWarn
-		if f.evicts() == "" && used-f.number("mem_not_counted_for_evict") >= limit {
+		if f.evicts() == "" && used-f.Number("mem_not_counted_for_evict") >= limit {
 			found.Verdict = store.VerdictFail
 		}
 		found.Fact += " A full server refuses locks."

@@ -15,10 +15,11 @@ import (
 
 // A Conn is a store's connection to its deployment, until it is closed.
 type Conn struct {
-	Commands rueidis.Client // runs the scripts, by Do and DoMulti
-	Inboxes  rueidis.Client // holds the subscriptions; may be the same
-	owned    bool           // Close closes both
-	dialed   dialed         // their connections, if they are owned
+	Commands rueidis.Client        // runs the scripts, by Do and DoMulti
+	Inboxes  rueidis.Client        // holds the subscriptions; may be the same
+	owned    bool                  // Close closes both
+	dialed   dialed                // their connections, if they are owned
+	option   *rueidis.ClientOption // theirs, if they are owned
 
 	line   *line  // of Commands; nil where calls are made aside
 	solo   *solo  // beside the line, for a caller that is alone; may be nil
@@ -49,6 +50,7 @@ func Open(option rueidis.ClientOption) (*Conn, error) {
 		c.dialed.end(commands)
 		return nil, c.unopened(err)
 	}
+	c.option = &option
 	c.Commands, c.Inboxes, c.places = commands, inboxes, newPlaces(commands.Mode())
 	if hasOneConnection(commands, option) {
 		l.client = commands

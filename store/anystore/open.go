@@ -81,7 +81,10 @@ type Store struct {
 	closes []func() // in this order
 }
 
-var _ store.CheckedStore = (*Store)(nil)
+var (
+	_ store.CheckedStore = (*Store)(nil)
+	_ store.GraceStore   = (*Store)(nil)
+)
 
 type closable interface {
 	store.Store
@@ -188,6 +191,29 @@ func (st *Store) Check(ctx context.Context, report func(store.Finding)) {
 	if checked, ok := st.store.(store.CheckedStore); ok {
 		checked.Check(ctx, report)
 	}
+}
+
+// Graces returns the graces of the servers. It is asynclock.ErrUnsupported if the store has none.
+func (st *Store) Graces(ctx context.Context) ([]store.Grace, error) {
+	if graced, ok := st.store.(store.GraceStore); ok {
+		return graced.Graces(ctx)
+	}
+	return nil, st.graceless()
+}
+
+// EndGrace ends a grace before its time, as [store.GraceStore] says.
+func (st *Store) EndGrace(ctx context.Context, end store.GraceEnd) (store.GraceEnded, error) {
+	if graced, ok := st.store.(store.GraceStore); ok {
+		return graced.EndGrace(ctx, end)
+	}
+	return store.GraceEnded{}, st.graceless()
+}
+
+func (st *Store) graceless() error {
+	if st.store == nil {
+		return errZero
+	}
+	return fmt.Errorf("%w: this store forgets nothing, so it has no grace", store.ErrUnsupported)
 }
 
 // Close closes the store and its connections. Close the asynclock.Clients first, or open them with

@@ -131,6 +131,9 @@ func (s *session) acquireReply(r *reply, q *store.AcquireRequest, address string
 	if answer.Grace > 0 {
 		s.store.graceSeen(answer.Grace)
 	}
+	if r.opened != "" {
+		s.store.graceEnded(r.opened)
+	}
 	if r.sighting != nil {
 		s.store.saw(q.Key, r.sighting)
 	}

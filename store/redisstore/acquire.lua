@@ -9,7 +9,8 @@
 --
 -- Reply, by its first element:
 --   1 granted   token, waiters, whether the token came from the clock, and if the epoch was
---               looked at for it: the id of its history, and the longest TTL (ms) of it
+--               looked at for it: the id of its history, and the longest TTL (ms) of it. Or 'o' before the
+--               id, and 0, if somebody has ended the grace of this history, and it would still last
 --   2 waiting   rank, the holder's remaining ms, ticket, the last token given,
 --               for how long (ms) nobody is granted anything, then the holder's token
 --               and description (0 and '' if nobody holds the key)

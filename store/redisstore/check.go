@@ -6,18 +6,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/redischeck"
-	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
-	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 var (
 	_ store.CheckedStore = (*Store)(nil)
 	_ store.GraceSession = (*session)(nil)
+	_ store.GraceStore   = (*Store)(nil)
 )
 
 // Check examines the servers that have locks: their version, replicas, eviction, memory, persistence and clock, and in a
@@ -74,14 +72,6 @@ func (st *Store) ask(ctx context.Context, key string, args []string) (texts []st
 	return texts, nil
 }
 
-// The kinds of answers of grace.lua.
-const (
-	graceRuns = iota
-	graceIsToCome
-	graceIsImpossible
-	graceIsBroken
-)
-
 // A graceCount is what the buckets say.
 type graceCount struct {
 	of      [graceIsBroken + 1]int // the buckets of each kind; of graceRuns those whose grace is not over
@@ -110,7 +100,7 @@ func (st *Store) checkGrace(ctx context.Context) store.Finding {
 	case n.of[graceRuns] > 0:
 		found.Verdict, found.Fact = store.VerdictWarn, fmt.Sprintf("Nothing is granted for %v yet in %d of %d buckets of keys: the server was started or promoted lately, and may have forgotten leases.",
 			n.longest.Round(100*time.Millisecond), n.of[graceRuns], buckets)
-		found.Fix = "Wait. On a developer's machine use WithoutFailoverGrace."
+		found.Fix = "Wait. 'asynclock grace' shows why, and can end it. On a developer's machine use WithoutFailoverGrace."
 	case n.of[graceIsToCome] > 0:
 		found.Verdict, found.Fact = store.VerdictNote, fmt.Sprintf("%d of %d buckets of keys were not used since the server was started or promoted. Their first request has to wait for %v.",
 			n.of[graceIsToCome], buckets, n.longest.Round(100*time.Millisecond))
@@ -120,72 +110,16 @@ func (st *Store) checkGrace(ctx context.Context) store.Finding {
 	return found
 }
 
-// atOnce is of how many buckets a server is asked without a chance for other clients: some milliseconds.
-const atOnce = 64
-
 func (st *Store) countGraces(ctx context.Context) (n graceCount) {
-	calls := borrowCalls(buckets)
-	defer returnCalls(calls)
-	for bucket := range *calls {
-		st.askGrace(&(*calls)[bucket], bucket)
-	}
-	for some := range slices.Chunk(*calls, atOnce) {
-		for _, result := range st.run(ctx, some) {
-			kind, left, err := st.readGrace(result)
-			switch {
-			case err != nil:
-				n.err = cmp.Or(n.err, err)
-				continue
-			case kind != graceRuns || left > 0:
-				n.of[kind]++
-			}
-			n.longest = max(n.longest, left)
+	for _, b := range st.askGraces(ctx) {
+		switch {
+		case b.err != nil:
+			n.err = cmp.Or(n.err, b.err)
+			continue
+		case b.kind != graceRuns || b.left > 0:
+			n.of[b.kind]++
 		}
+		n.longest = max(n.longest, b.left)
 	}
 	return n
-}
-
-// askGrace makes the call that asks for the grace of a bucket.
-func (st *Store) askGrace(c *call, bucket int) {
-	c.script = graceScript
-	for range 6 {
-		c.buffer = appendEpoch(c.buffer, st.settings.prefix, bucket)
-		c.end()
-		c.keys++
-	}
-	c.millis(st.settings.grace)
-}
-
-// Grace returns for how long keys of the key's bucket are granted to nobody.
-func (s *session) Grace(ctx context.Context, key string) (left time.Duration, begun bool, err error) {
-	if err := cmp.Or(s.usable(), redisconn.CheckKey(key)); err != nil {
-		return 0, false, err
-	}
-	if s.store.settings.grace == 0 {
-		return 0, false, nil
-	}
-	var c call
-	s.store.askGrace(&c, bucketOf(key))
-	kind, left, err := s.store.readGrace(s.store.runOne(ctx, &c))
-	switch {
-	case err != nil:
-	case kind == graceIsBroken:
-		err = foreign(string(appendEpoch(nil, s.store.settings.prefix, bucketOf(key))))
-	case kind == graceIsImpossible:
-		err = fmt.Errorf("%w: the server's history can't be seen (+info|replication +info|server)", store.ErrDenied)
-	}
-	return left, err == nil && kind == graceRuns, err
-}
-
-func (st *Store) readGrace(result redisdriver.Result) (kind int64, left time.Duration, err error) {
-	items, err := result.List()
-	if err != nil {
-		return 0, 0, st.conn.Failure(err)
-	}
-	kind, ok := items.Integer()
-	ms, ok2 := items.Integer()
-	if !ok || !ok2 || kind < graceRuns || kind > graceIsBroken {
-		return 0, 0, errReply
-	}
-	return kind, time.Duration(ms) * time.Millisecond, nil
 }

@@ -27,7 +27,8 @@
 // restart or a failover.
 //
 // A server that was started or promoted may have forgotten holdings. So it grants nothing
-// until these have ended by their TTL: for 15 s at least, see [WithFailoverGrace]. Meanwhile
+// until these have ended by their TTL: for 15 s at least, see [WithFailoverGrace]. An operator
+// who knows that nothing was lost can end that, see [Store.EndGrace]. Meanwhile
 // holders go on and write back what is missing, waiters wait, and a TryLock fails with
 // an asynclock.GraceError. A fresh server can't be distinguished from one that has lost its
 // data, so its first lock waits until it is some 16 s old. Tests that start servers should use
@@ -76,7 +77,7 @@
 //	+pubsub|numsub +info|replication +info|server +info|memory
 //
 // In a Cluster, besides: +cluster|slots +cluster|shards +asking +spublish
-// +ssubscribe +pubsub|shardnumsub. To list keys: +scan, and in a
+// +ssubscribe +pubsub|shardnumsub. To list keys, and to end a grace before its time: +scan, and in a
 // Cluster +role. Behind Sentinel: +role, without which no client connects.
 //
 // Redis 6.2 does not know +spublish and +ssubscribe: leave them out there.

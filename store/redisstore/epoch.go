@@ -68,7 +68,7 @@ func (st *Store) graceSeen(grace time.Duration) {
 	}
 	if quiet == nil || now.After(*quiet) {
 		st.log.Add(slog.LevelWarn, "redisstore: nothing is granted yet: the server was started or promoted lately, and may have forgotten leases. "+
-			"A server without data can't be told from one that has lost its data. In development, use redisstore.WithoutFailoverGrace",
+			"'asynclock grace' shows why, and can end it if nothing was lost. A server without data can't be told from one that has lost its data. In development, use redisstore.WithoutFailoverGrace",
 			slog.Duration("for", grace))
 	}
 }

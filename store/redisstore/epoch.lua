@@ -9,8 +9,10 @@
 -- time is the grace. Holders write their holdings anew meanwhile (reassert.lua).
 --
 -- epoch  string  of each bucket of keys; fragments.go describes it
+-- cause  string  beside it: how its grace began, and whether somebody has ended it before its time (grace_end.lua)
 
 local epoch = KEYS[6]
+local beside = string.sub(epoch, 1, -2) .. 'g' -- the cause's Redis key
 local least = tonumber(ARGV[#ARGV]) -- ms; the shortest grace; 0: there is no guard
 
 local time = redis.call('TIME')
@@ -19,11 +21,15 @@ local now_ms = math.floor(now / 1000)
 local day = <% day %> -- ms
 
 local grace = 0 -- ms; how much of it is left
-local past = 0 -- at least each token from before the grace, and at most each later token
+local early -- the id of the server's history, if somebody has ended its grace and that would still last; else nil
+local past = 0 -- at least each token from before the grace, and less than each later token
+local info -- what the server says of its replication
 local hidden = false -- the server does not say what history it has
 local begins = false -- the grace begins now: the history is another one, or the clock was set back
-local floor = 0 -- at least each token from before the clock was set back; 0 if it was not
+local floor = 0 -- the least next token, if the clock was set back or the grace was ended before its time
 local stale -- the epoch that has to be written; nil if there is none
+local cause -- that of the epoch; nil if there is none
+local renewed = false -- the cause has to be written, with the epoch
 
 -- A holder that dies takes its token with it. If the clock is set back then, or is that of
 -- another server, the next token could be smaller. So the epoch notes the clock every second of
@@ -42,7 +48,7 @@ local function look(ttl, lost)
     return
   end
   local value = redis.pcall('GET', epoch)
-  local was, ready, longest, older, turn, noted
+  local was, ready, longest, older, turn, noted, used, before
   if value then
     if type(value) == 'string' and #value < 120 then
       was, ready, longest, older, turn, noted = string.match(value, <% pattern epoch %>)
@@ -52,9 +58,10 @@ local function look(ttl, lost)
     end
     ready, longest, older, turn = tonumber(ready), tonumber(longest), tonumber(older), tonumber(turn)
     noted = tonumber(noted)
+    used, before = noted, ready
   end
   local reach = math.max(least, ttl)
-  local info = redis.pcall('INFO', 'replication')
+  info = redis.pcall('INFO', 'replication')
   local incarnation = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
   if not incarnation then
     hidden = true -- there can't be a guard
@@ -70,14 +77,16 @@ local function look(ttl, lost)
     ready, longest, older, turn = now_ms + math.max(0, reach - age), reach, 0, now_ms + day
     noted, stale = now_ms, true
   end
+  local passed = turn
   <% include period.lua %>
+  passed = not value or passed ~= turn
   local wait = math.max(longest, older)
   if was and not <% hasHistory info | was %> -- the history is another one
     or ready > now_ms + wait then -- the clock was set back
     ready, stale, begins = now_ms + wait, true, true
   end
   local behind = <% beforeNoted noted | now_ms %>
-  if behind and noted <= now_ms + day then
+  if behind and noted <= now_ms + day + wait then -- a grace that was ended may have noted its end
     floor = (noted + <% givenAfter %>) * 1000
   elseif behind or now_ms >= noted + <% noteEvery %> then
     noted, stale = now_ms, true
@@ -86,11 +95,45 @@ local function look(ttl, lost)
     stale = <% epoch incarnation | ready | longest | older | turn | noted %>
   end
   grace, past = math.max(0, <% graceLeft ready | now_ms %>), <% graceMark ready %>
+  if not (passed or begins or grace > 0) then
+    return
+  end
+
+  -- The cause. Clients from before it write none. No grant depends on it, except after an end before its time.
+  local known = redis.pcall('GET', beside)
+  known = type(known) == 'string' and known or ''
+  local of, run, until_ms, _, _, _, _, _, opened = string.match(known, <% pattern cause %>)
+  local same = of and of == was and tonumber(until_ms) == before -- it is that of the epoch
+  opened, renewed = same and tonumber(opened) or 0, passed or begins
+  if same and not begins then
+    cause = known
+    if opened > 0 and grace > 0 then
+      -- Keys are granted, but the clock is not past the tokens of before. Those of now begin with what was noted at the
+      -- end (see grace_end.lua), which is above the mark.
+      grace, floor, early = math.max(0, math.min(grace, opened - now_ms)), noted * 1000, incarnation
+      past = floor - 1
+    end
+  elseif renewed then
+    local server = redis.pcall('INFO', 'server')
+    local process = type(server) == 'string' and string.match(server, 'run_id:(%x+)') or '-'
+    if not begins then
+      was, used, before = value and '?' or '-', 0, 0
+    elseif opened > 0 then
+      before = math.min(before, opened)
+    end
+    cause = <% cause incarnation | process | ready | now_ms | was | of == was and run or '-' | used | before | 0 %>
+  end
+  if floor > past and grace > 0 then
+    past = floor - 1 -- the server before may have given tokens ahead of its clock
+  end
 end
 
 -- note writes the epoch that look found stale. The epoch outlasts every lease of it.
 local function note()
   if stale then
     redis.call('SET', epoch, stale, 'PX', 3 * day)
+    if renewed then
+      redis.pcall('SET', beside, cause, 'PX', 3 * day)
+    end
   end
 end

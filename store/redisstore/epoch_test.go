@@ -37,10 +37,15 @@ func (sv *server) promote(t *testing.T) {
 				return redis.error_reply(key .. ' is no epoch: ' .. epoch)
 			end
 			redis.call('SET', key, epoch)
+			local beside = string.sub(key, 1, -2) .. 'g'
+			local cause = redis.call('GET', beside)
+			if cause then
+				redis.call('SET', beside, ARGV[1] .. string.match(cause, ' .*'))
+			end
 		end`
 	var write []rueidis.Completed
 	for names := range sv.Epochs(t, sv.prefix) {
-		write = append(write, sv.Raw.B().Eval().Script(script).Numkeys(int64(len(names))).Key(names...).Arg(strings.Repeat("0", 40)).Build())
+		write = append(write, sv.Raw.B().Eval().Script(script).Numkeys(int64(len(names))).Key(names...).Arg(strings.Repeat("1", 40)).Build())
 	}
 	for _, result := range sv.Raw.DoMulti(t.Context(), write...) {
 		if err := result.Error(); err != nil && !rueidis.IsRedisNil(err) {

@@ -150,3 +150,25 @@ func Example_wait() {
 		log.Print(reportErr)
 	}
 }
+
+// An operator's program ends the graces of a planned failover, of which it is proven that nothing was lost.
+func ExampleStore_EndGrace() {
+	ctx := context.Background()
+	st, err := redisstore.OpenURL(os.Getenv("ASYNCLOCK_REDIS_URL"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer st.Close()
+	graces, err := st.Graces(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, grace := range graces {
+		ended, err := st.EndGrace(ctx, store.GraceEnd{History: grace.History})
+		if err != nil {
+			log.Printf("a server that was %v: %v", grace.Why, err) // and its grace goes on
+			continue
+		}
+		log.Printf("%d of %d parts of the keys are granted again", ended.Ended, grace.Parts)
+	}
+}

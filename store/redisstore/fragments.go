@@ -118,6 +118,29 @@ var (
 		{name: "noted", pattern: "%d+"},
 	}
 
+	// A cause is what is known about the grace of an epoch. Its Redis key is that of the epoch, with another last letter:
+	//
+	//	id      of the replication history that was new
+	//	run     the id of the process that has this history; '-': not known
+	//	ready   the ms from which on the epoch grants, which says what grace is meant
+	//	since   the ms at which the grace began
+	//	was     the id of the history before; '-': there was no epoch; '?': not known
+	//	ran     the id of the process that had that history; '-': not known
+	//	used    the ms that the clock showed when that history was last used; 0: there was none
+	//	before  the ms from which on that history granted
+	//	opened  the ms from which on keys are granted because somebody has ended the grace; 0: nobody has
+	cause = format{
+		{name: "id", pattern: "%x+"},
+		{name: "run", pattern: "%S+"},
+		{name: "ready", pattern: "%d+"},
+		{name: "since", pattern: "%d+"},
+		{name: "was", pattern: "%S+"},
+		{name: "ran", pattern: "%S+"},
+		{name: "used", pattern: "%d+"},
+		{name: "before", pattern: "%d+"},
+		{name: "opened", pattern: "%d+"},
+	}
+
 	// A note is what a holder has written beside its key:
 	//
 	//	token  of the lease that wrote it
@@ -129,7 +152,7 @@ var (
 		{name: "data", pattern: ".*"},
 	}
 
-	formats = map[string]format{"note": note, "record": record, "entry": entry, "group": group, "member": member, "epoch": epoch}
+	formats = map[string]format{"note": note, "record": record, "entry": entry, "group": group, "member": member, "epoch": epoch, "cause": cause}
 )
 
 // A channel begins with its mode, a letter that says how its client is notified. The
@@ -257,13 +280,8 @@ func expand(source string) (string, error) {
 // fragment returns the Lua for a request:
 //
 //	include FILE
-//	record TOKEN | OWNER | CHANNEL | FLAGS | HOLDER    an expression: that record
-//	entry DEADLINE | CHANNEL | TTL | FLAGS | HOLDER    an expression: that entry
-//	group KIND | TOKEN | SHOWN | KEPT | USED | LIMIT | AGREE | OTHER | WRITER  an expression: that group, mostly of numbers
-//	groupOfTexts KIND | ...                            likewise, of texts
-//	member CHANNEL | FLAGS | WEIGHT | LIMIT | TOKEN | HOLDER  an expression: that member
-//	note TOKEN | SEQ | DATA                            an expression: that note
-//	epoch ID | READY | LONGEST | OLDER | TURN | NOTED  an expression: that epoch, of numbers
+//	FORMAT WORDS               an expression: that record. Of a group, an epoch and a cause some words are numbers
+//	groupOfTexts WORDS         likewise, of a group whose words are all texts
 //	pattern FORMAT | NAMES                             a pattern that captures these words
 //	pattern FORMAT                                     a pattern that captures all words
 //	MACRO ARGUMENTS
@@ -280,22 +298,15 @@ func fragment(request string) (string, error) {
 			return "", err
 		}
 		return expand(strings.TrimSuffix(string(source), "\n"))
-	case "record":
-		return record.join(arguments)
-	case "entry":
-		return entry.join(arguments)
-	case "note":
-		return note.join(arguments)
-	case "member":
-		return member.join(arguments)
-	case "group":
-		return group.print(arguments)
+	case "group", "epoch", "cause":
+		return formats[name].print(arguments)
 	case "groupOfTexts":
 		return group.join(arguments)
-	case "epoch":
-		return epoch.print(arguments)
 	case "pattern":
 		return pattern(arguments)
+	}
+	if f := formats[name]; f != nil {
+		return f.join(arguments)
 	}
 	return macros[name].expand(arguments)
 }

@@ -17,7 +17,7 @@ import (
 //	asynclock:{b5c}:order:42:s    those who share the key, h their details
 //	asynclock:{b5c}:order:42:m    how many permits there are, if that was set
 //	asynclock:{b5c}:order:42:n    the note
-//	asynclock:{b5c}:e             the epoch, of all keys of the bucket
+//	asynclock:{b5c}:e             the epoch, of all keys of the bucket, and g how its grace began
 //
 // The braces make a Cluster put them into one slot. They hold a bucket, not the
 // key, because a message that a script sends in a Cluster must go to a channel

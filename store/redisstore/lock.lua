@@ -432,7 +432,7 @@ local function acquire(before)
     settle(choice)
     if not choice.owner then
       local clocked = grant(owner, channel, ttl, flags, holder)
-      return {1, last, size, clocked}
+      return {1, last, size, clocked, early and 'o' .. early or nil, early and 0 or nil}
     end
   end
 
@@ -470,7 +470,7 @@ local function acquire(before)
       notify(record.channel, <% contended record.owner %>)
     end
   end
-  if grace > 0 then
+  if past >= now then -- not if grace > 0: somebody may have ended the grace
     flags = <% addFlag flags | g %>
   end
   local deadline = text(now_ms + liveness)

@@ -6,7 +6,7 @@
 -- back. Then the old period does not count as passed.
 if <% beforePeriod turn | now_ms %> then
   longest, older, turn, stale = reach, math.max(longest, older), now_ms + day, true
-elseif <% periodOver turn | now_ms %> then
+elseif <% periodOver turn | now_ms %> and ready <= now_ms then -- the grace lasts as long as when it began
   longest, older, turn, stale = reach, longest, now_ms + day, true
 elseif reach > longest then
   longest, stale = reach, true

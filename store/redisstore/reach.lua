@@ -13,6 +13,14 @@ if least > 0 and epoch and seen[epoch] ~= ttl then
     <% include period.lua %>
     if stale then
       redis.call('SET', epoch, <% epoch id | ready | longest | older | turn | noted %>, 'PX', 3 * day)
+      local beside = string.sub(epoch, 1, -2) .. 'g'
+      if redis.pcall('PEXPIRE', beside, 3 * day) == 0 then -- there is no cause yet, as after an upgrade
+        local said, server = redis.pcall('INFO', 'replication'), redis.pcall('INFO', 'server')
+        local process = type(server) == 'string' and string.match(server, 'run_id:(%x+)')
+        if process and type(said) == 'string' and <% hasHistory said | id %> then
+          redis.pcall('SET', beside, <% cause id | process | ready | now_ms | '?' | '-' | 0 | 0 | 0 %>, 'PX', 3 * day)
+        end
+      end
     end
   end
 end

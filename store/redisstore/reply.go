@@ -5,6 +5,7 @@ package redisstore
 import (
 	"errors"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
@@ -34,6 +35,7 @@ type reply struct {
 	wide   bool // the key is shared; see errWide
 
 	sighting *sighting // what the reply says about the server, if it says that
+	opened   string    // the history whose grace somebody has ended, if the reply says that
 }
 
 func newReply(result redisdriver.Result) reply {
@@ -107,7 +109,12 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 		answer.Waiters = r.count()
 		answer.TokensFollowClock = r.between(0, 1) == 1
 		if r.More() {
-			r.sighting = &sighting{history: r.text(), longest: r.millis(), clock: answer.Token, at: time.Now()}
+			history, longest := r.text(), r.millis()
+			if opened, ok := strings.CutPrefix(history, "o"); ok {
+				r.opened = opened
+			} else {
+				r.sighting = &sighting{history: history, longest: longest, clock: answer.Token, at: time.Now()}
+			}
 		}
 	case store.Waiting:
 		answer.Rank = r.count()

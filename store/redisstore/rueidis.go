@@ -30,6 +30,11 @@ func (d rueidisDriver) Eval(ctx context.Context, run redisdriver.Run) redisdrive
 	return redisdriver.RueidisResult(redisconn.RunOnce(ctx, d.conn, run.Script, run.Keys, run.Args))
 }
 
+// AskNode asks a server of the deployment, which may be a replica.
+func (d rueidisDriver) AskNode(ctx context.Context, address string) (redisconn.Node, error) {
+	return d.conn.AskNode(ctx, address)
+}
+
 // primer returns the command that goes ahead of a script. rueidis does not take an arbitrary command
 // for one that only reads. It might repeat a command that only reads, and the script's answer would
 // wait for that.

@@ -35,6 +35,8 @@ var (
 	readNoteScript      = newScript("note_read.lua")
 	announceScript      = newScript("announce.lua")
 	graceScript         = newScript("grace.lua")
+	graceEndScript      = newScript("grace_end.lua")
+	graceWakeScript     = newScript("grace_wake.lua")
 )
 
 // newScript makes a script of a file. A file that can't be expanded is a mistake in it, and

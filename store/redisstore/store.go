@@ -5,6 +5,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +48,7 @@ type Store struct {
 	unguarded atomic.Bool                        // the log has said so
 	asked     atomic.Bool                        // by warnIfEvicted
 	quiet     atomic.Pointer[time.Time]          // until when the log need not say that nothing is granted
+	opened    sync.Map                           // the histories whose grace somebody has ended, as the log has said
 }
 
 var _ store.Store = (*Store)(nil)

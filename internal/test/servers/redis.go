@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -28,6 +29,8 @@ type Config struct {
 	Encryption *Encryption
 	// Args are further arguments of redis-server, except of a sentinel.
 	Args []string
+	// Rewritable gives each server a file for CONFIG REWRITE, except a sentinel, which has one.
+	Rewritable bool
 	// Env are further variables of the environment, except of a sentinel.
 	Env []string
 	// Patience is how long a server may be silent before sentinels, or the other nodes of
@@ -80,6 +83,13 @@ func StartRedis(ctx context.Context, c Config) (*Redis, error) {
 	dir, err := os.MkdirTemp(c.Dir, c.Name+"-")
 	if err != nil {
 		return nil, err
+	}
+	if c.Rewritable {
+		file := filepath.Join(dir, "redis.conf")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			return nil, err
+		}
+		c.first = []string{file}
 	}
 	return onFreePorts(1, func(ports []int) (*Redis, error) {
 		r := &Redis{Server: Server{Name: c.Name, Addr: address(ports[0]), Dir: dir}, Args: c.Args, config: c, tls: config}

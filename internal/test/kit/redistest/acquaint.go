@@ -18,7 +18,7 @@ import (
 // buckets is how many epochs a prefix of redisstore has.
 const buckets = 256
 
-// Acquaint writes the epochs of all buckets of a prefix of redisstore that have none, as if the server
+// Acquaint writes the epochs, and what is beside them, of all buckets of a prefix of redisstore that have none, as if the server
 // had granted keys for long, with TTLs of up to longest. Otherwise a server that is younger than that
 // would grant nothing until it is older, because it may have forgotten such a lease. The epochs end
 // with the test.
@@ -32,13 +32,16 @@ func (sv *Server) Acquaint(t testing.TB, prefix string, longest time.Duration) {
 		local time = redis.call('TIME')
 		local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 		local id = string.match(info, 'master_replid:(%x+)')
+		local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 		for _, key in ipairs(KEYS) do
-			redis.call('SET', key, string.format('%s %.0f %s 0 %.0f %.0f', id, ms, ARGV[1], ms + 80000000, ms), 'NX')
+			if redis.call('SET', key, string.format('%s %.0f %s 0 %.0f %.0f', id, ms, ARGV[1], ms + 80000000, ms), 'NX') then
+				redis.call('SET', string.sub(key, 1, -2) .. 'g', string.format('%s %s %.0f %.0f - - 0 0 0', id, run, ms, ms))
+			end
 		end`
 	var write, remove []rueidis.Completed
 	for names := range sv.Epochs(t, prefix) {
 		write = append(write, sv.Raw.B().Eval().Script(script).Numkeys(int64(len(names))).Key(names...).Arg(strconv.FormatInt(longest.Milliseconds(), 10)).Build())
-		remove = append(remove, sv.Raw.B().Del().Key(names...).Build())
+		remove = append(remove, sv.Raw.B().Del().Key(names...).Key(causesOf(names)...).Build())
 	}
 	for _, result := range sv.Raw.DoMulti(t.Context(), write...) {
 		if err := result.Error(); err != nil && !rueidis.IsRedisNil(err) {
@@ -50,6 +53,15 @@ func (sv *Server) Acquaint(t testing.TB, prefix string, longest time.Duration) {
 		defer cancel()
 		sv.Raw.DoMulti(ctx, remove...) // the server may have ended
 	})
+}
+
+// causesOf returns the names of what is beside epochs.
+func causesOf(epochs []string) []string {
+	names := slices.Clone(epochs)
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(name, "e") + "g"
+	}
+	return names
 }
 
 // Epochs yields the names of all epochs of a prefix: as many at a time as one command may name.
