@@ -106,7 +106,7 @@ how: 'asynclock completion bash --help', or zsh, fish or powershell.
 		a.runCommand(), a.holdCommand(), a.electCommand(), a.guardCommand(),
 		a.lsCommand(), a.topCommand(), a.uiCommand(), a.inspectCommand(), a.waitCommand(), a.watchCommand(), a.noteCommand(), a.runsCommand(),
 		a.unlockCommand(), a.permitsCommand(),
-		a.doctorCommand(), a.whyCommand(), a.benchCommand(), a.migrateCommand(),
+		a.doctorCommand(), a.whyCommand(), a.graceCommand(), a.benchCommand(), a.migrateCommand(),
 		a.versionCommand(), a.packagingCommand(),
 		&cobra.Command{Use: "server", Short: "How to say where the locks are", Long: strings.TrimSpace(environmentHelp)},
 		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: strings.TrimSpace(exitCodesHelp)},

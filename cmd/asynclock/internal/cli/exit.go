@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/cmd/asynclock/internal/demo"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
@@ -45,6 +46,7 @@ Exit codes:
    70  any other error
    75  run and hold with --wait 0: held by another; or too many are already
        waiting; unlock: held with another token, or not confirmed;
+       grace end: not proven, or the server was replaced meanwhile;
        note: nobody holds the key, or the holder has left no note
    77  the server does not give this user the necessary rights
    79  run: the lease was lost while the command ran; hold: the lease was lost
@@ -81,6 +83,8 @@ var exitCodes = []struct {
 }{
 	{asynclock.ErrLost, exitLost},
 	{asynclock.ErrHeld, exitHeld},
+	{store.ErrGraceUnproven, exitHeld},
+	{store.ErrGraceChanged, exitHeld},
 	{asynclock.ErrQueueFull, exitHeld},
 	{asynclock.ErrDenied, exitDenied},
 	{asynclock.ErrForeignData, exitForeign},

@@ -117,21 +117,30 @@ func (a *app) askWhom(ctx context.Context, locks *connection, key string) (token
 		return 0, false, err
 	}
 	a.complain("%s", describeHeld(heldBy(&info)))
-	fmt.Fprint(a.messages, "Take it from this holder? [y/N] ")
+	answer, err := a.ask(ctx, "Take it from this holder? [y/N] ")
+	if err != nil {
+		return 0, true, err
+	}
+	switch strings.ToLower(answer) {
+	case "y", "yes":
+		return info.Token, true, nil
+	}
+	return 0, true, &exitError{code: exitHeld, err: errors.New("not confirmed; nothing was taken")}
+}
+
+// ask asks a question, and returns the line that answers it. Without one the answer is empty.
+func (a *app) ask(ctx context.Context, question string) (string, error) {
+	fmt.Fprint(a.messages, question)
 	line := make(chan string, 1)
 	go func() { // ends with the line, or with the process
-		text, _ := bufio.NewReader(a.stdin).ReadString('\n') // without a line the answer is no
-		line <- text
+		text, _ := bufio.NewReader(a.stdin).ReadString('\n')
+		line <- strings.TrimSpace(text)
 	}()
 	select {
 	case text := <-line:
-		switch strings.ToLower(strings.TrimSpace(text)) {
-		case "y", "yes":
-			return info.Token, true, nil
-		}
-		return 0, true, &exitError{code: exitHeld, err: errors.New("not confirmed; nothing was taken")}
+		return text, nil
 	case <-ctx.Done():
-		return 0, true, ctx.Err()
+		return "", ctx.Err()
 	}
 }
 
