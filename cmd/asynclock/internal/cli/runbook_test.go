@@ -21,9 +21,13 @@ import (
 	"github.com/asynclock/asynclock-go/store/anystore"
 )
 
-var updatePage = flag.Bool("update-page", false, "write what the commands print into docs/operate.md")
+var updatePage = flag.Bool("update-page", false, "write what the commands print into the pages")
 
-const runbook = "docs/operate.md"
+// The pages whose scenes are played.
+const (
+	runbook     = "docs/operate.md"
+	maintenance = "docs/maintenance.md"
+)
 
 // writing is held by a scene that changes the page.
 var writing sync.Mutex
@@ -33,18 +37,15 @@ type scene struct {
 	*testing.T
 	place
 
-	seen strings.Builder // the commands and what they printed
-	host string          // of this machine
+	page  string
+	seen  strings.Builder // the commands and what they printed
+	names []string        // what is so only here, each followed by what the page has for it
 }
 
 // newScene begins a scene under a prefix of its own, where keys are granted.
 func newScene(t *testing.T, url string) *scene {
 	t.Helper()
-	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &scene{T: t, place: place{url + "?prefix=runbook-" + uuid.NewString()}, host: host}
+	s := setScene(t, runbook, url+"?prefix=runbook-"+uuid.NewString())
 	lease, err := s.service("test").Lock(t.Context(), "ready") // a server that has just been started grants nothing for a while
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +54,16 @@ func newScene(t *testing.T, url string) *scene {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// setScene begins a scene of a page.
+func setScene(t *testing.T, page, url string) *scene {
+	t.Helper()
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &scene{T: t, place: place{url}, page: page, names: []string{host, "app-1"}}
 }
 
 // service is a client of the server.
@@ -117,26 +128,27 @@ func (s *scene) sees(args ...string) (stdout string) {
 }
 
 func (s *scene) writes(texts ...string) {
+	names := strings.NewReplacer(s.names...)
 	for _, text := range texts {
-		s.seen.WriteString(strings.ReplaceAll(text, s.host, "app-1"))
+		s.seen.WriteString(names.Replace(text))
 	}
 }
 
-// ends compares what was seen with the page, except for figures and spaces.
+// ends compares what was seen with the page, except for ids, figures and spaces.
 func (s *scene) ends(name string) {
 	s.Helper()
 	writing.Lock()
 	defer writing.Unlock()
 	marker := "<!-- played: " + name + " -->\n```console\n"
-	page := kit.ReadFile(s.T, runbook)
+	page := kit.ReadFile(s.T, s.page)
 	before, rest, begun := strings.Cut(page, marker)
 	shown, after, ended := strings.Cut(rest, "```\n")
 	if !begun || !ended {
-		s.Fatalf("%s has no place for %s", runbook, name)
+		s.Fatalf("%s has no place for %s", s.page, name)
 	}
 	if *updatePage {
 		page = before + marker + s.seen.String() + "```\n" + after
-		if err := os.WriteFile(filepath.Join(kit.Root(s.T), runbook), []byte(page), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(kit.Root(s.T), s.page), []byte(page), 0o600); err != nil {
 			s.Fatal(err)
 		}
 		return
@@ -147,10 +159,11 @@ func (s *scene) ends(name string) {
 }
 
 var (
+	ids     = regexp.MustCompile(`\b[0-9a-f]{8}([0-9a-f]{32})?\b`) // of a history, or as the command shortens it
 	figures = regexp.MustCompile(`[0-9]+([.:][0-9]+)*(µs|[a-zA-Z]{1,2}\b)?`)
 	spaces  = regexp.MustCompile(` +`)
 )
 
 func withoutFigures(text string) string {
-	return spaces.ReplaceAllString(figures.ReplaceAllString(text, "0"), " ")
+	return spaces.ReplaceAllString(figures.ReplaceAllString(ids.ReplaceAllString(text, "0"), "0"), " ")
 }
