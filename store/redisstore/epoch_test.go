@@ -30,6 +30,12 @@ func onPromotedServer(t *testing.T, test func(t *testing.T, sv *server, promote 
 // been its replica until now.
 func (sv *server) promote(t *testing.T) {
 	t.Helper()
+	sv.promoteFrom(t, strings.Repeat("1", 40))
+}
+
+// promoteFrom is promote, with the id of the other server's history.
+func (sv *server) promoteFrom(t *testing.T, history string) {
+	t.Helper()
 	const script = `
 		for _, key in ipairs(KEYS) do
 			local epoch, found = string.gsub(redis.call('GET', key) or '', '^%x+ (%d+ %d+ %d+ %d+ %d+)$', ARGV[1] .. ' %1')
@@ -45,7 +51,7 @@ func (sv *server) promote(t *testing.T) {
 		end`
 	var write []rueidis.Completed
 	for names := range sv.Epochs(t, sv.prefix) {
-		write = append(write, sv.Raw.B().Eval().Script(script).Numkeys(int64(len(names))).Key(names...).Arg(strings.Repeat("1", 40)).Build())
+		write = append(write, sv.Raw.B().Eval().Script(script).Numkeys(int64(len(names))).Key(names...).Arg(history).Build())
 	}
 	for _, result := range sv.Raw.DoMulti(t.Context(), write...) {
 		if err := result.Error(); err != nil && !rueidis.IsRedisNil(err) {

@@ -55,7 +55,7 @@ func (st *Store) EndGrace(ctx context.Context, end store.GraceEnd) (store.GraceE
 // pick returns the grace that is meant, or what had it.
 func pick(found []*shardGrace, end store.GraceEnd) (s *shardGrace) {
 	for _, f := range found {
-		if f.grace.History == end.History && f.of.history == end.Before && f.of.process != unknown && (s == nil || s.grace.Left == 0) {
+		if f.grace.History == end.History && f.of.history == end.Before && (s == nil || s.grace.Left == 0 || s.of.process == unknown) {
 			s = f
 		}
 	}

@@ -55,6 +55,7 @@ func (st *Store) judge(ctx context.Context, s *shardGrace) error {
 	case s.grace.Why == store.GraceMoved:
 		s.lacks("history", "The server did not follow the history before. Keys were moved to it, or another server was primary in between.")
 	default:
+		s.firm = true
 		s.lacks("history", "The history before is not known: a client of an older release was the first to notice this one. This grace can't be ended.")
 	}
 	return nil

@@ -14,6 +14,16 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
+// isProven waits until the only grace is proven to follow no loss. On a busy machine two clocks can't be compared at once.
+func isProven(t *testing.T, st *Store) (g store.Grace) {
+	t.Helper()
+	kit.Eventually(t, "there is evidence", func() bool {
+		g = theGrace(t, st)
+		return g.Proven
+	})
+	return g
+}
+
 // A planned failover costs no grace: the old primary is the evidence that nothing was lost, and who waits has the key at
 // once when somebody ends the grace.
 func TestAPlannedFailoverCostsNoGrace(t *testing.T) {
@@ -36,7 +46,7 @@ func TestAPlannedFailoverCostsNoGrace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := tt.start(t)
-			p.sv.acquaint(t, long)
+			p.sv.acquaint(t, lasts)
 			first := join(t, p.sv.newStore(t))
 			first.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: first.Hold("key", "a").Token})
 			p.inStep(t)
@@ -54,14 +64,17 @@ func TestAPlannedFailoverCostsNoGrace(t *testing.T) {
 				graces, err := st.Graces(t.Context())
 				return err == nil && len(graces) > 0 && graces[0].Waiting > 0
 			})
-			g := theGrace(t, st)
-			if g.Why != store.GracePromoted || !g.Proven {
-				t.Fatalf("got %+v, want that nothing was lost", g)
+			g := isProven(t, st)
+			if g.Why != store.GracePromoted {
+				t.Errorf("got %+v, want a promotion", g)
 			}
-			ended, err := st.EndGrace(t.Context(), store.GraceEnd{History: g.History, Before: g.Before})
-			if err != nil || ended.Ended != g.Parts || ended.Left != 0 || ended.Woken == 0 {
-				t.Errorf("EndGrace: got %+v, %v", ended, err)
-			}
+			kit.Eventually(t, "the clocks can be compared", func() bool {
+				ended, err := st.EndGrace(t.Context(), store.GraceEnd{History: g.History, Before: g.Before})
+				if err == nil && (ended.Ended != g.Parts || ended.Left != 0) || err != nil && !errors.Is(err, store.ErrGraceUnproven) {
+					t.Fatalf("EndGrace: got %+v, %v", ended, err)
+				}
+				return err == nil
+			})
 			select {
 			case err := <-locked:
 				if err != nil {
@@ -78,7 +91,7 @@ func TestAPlannedFailoverCostsNoGrace(t *testing.T) {
 func TestAFailoverThatLosesWritesIsNotEnded(t *testing.T) {
 	t.Parallel()
 	p := replicated(t)
-	p.sv.acquaint(t, long)
+	p.sv.acquaint(t, lasts)
 	first := join(t, p.sv.newStore(t))
 	first.Hold("key", "a")
 	p.cut(t)
@@ -106,7 +119,7 @@ func TestAFailoverThatLosesWritesIsNotEnded(t *testing.T) {
 func TestTheEvidenceIsTheOldPrimarys(t *testing.T) {
 	t.Parallel()
 	p := replicated(t)
-	p.sv.acquaint(t, long)
+	p.sv.acquaint(t, lasts)
 	fellow := ownServer(t, "--repl-ping-replica-period", "3600")
 	fellow.follows(t, p.primary, "sync_full")
 	p.inStep(t)
@@ -118,9 +131,7 @@ func TestTheEvidenceIsTheOldPrimarys(t *testing.T) {
 		t.Errorf("another replica: got %+v, want no evidence", g)
 	}
 	p.primary.follows(t, p.replica, "sync_partial_ok")
-	if g := theGrace(t, st); !g.Proven {
-		t.Errorf("the old primary: got %+v, want evidence", g)
-	}
+	isProven(t, st)
 	p.primary.Do(t, "CONFIG", "SET", "replica-read-only", "no")
 	if g := theGrace(t, st); g.Proven {
 		t.Errorf("a replica that can be written: got %+v, want no evidence", g)
