@@ -21,7 +21,7 @@ import (
 // says what this proves, and what it does not.
 
 // evidencePatience is how long the replicas may take for an answer.
-const evidencePatience = 3 * time.Second
+const evidencePatience = 5 * time.Second
 
 // An asker asks a single server.
 type asker interface {

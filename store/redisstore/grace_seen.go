@@ -14,7 +14,7 @@ import (
 
 // Graces returns the graces of all servers of the deployment, as [store.GraceStore] says. To find evidence it asks the
 // replicas of a promoted server. A store of [Open] connects to them for that, at the addresses that the server knows. It waits
-// three seconds for them. It is [store.ErrUnsupported] with [WithoutFailoverGrace], and [store.ErrDenied] where the server
+// five seconds for them. It is [store.ErrUnsupported] with [WithoutFailoverGrace], and [store.ErrDenied] where the server
 // hides its history.
 func (st *Store) Graces(ctx context.Context) ([]store.Grace, error) {
 	found, err := st.findGraces(ctx)
