@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,9 +22,14 @@ import (
 // lasts is how long a grace lasts in these tests: longer than they do.
 const lasts = time.Hour
 
+// oneAtATime is held by a test that asks for all graces again and again: together such tests leave a server no time for others.
+var oneAtATime sync.Mutex
+
 // lasting is store, with such a grace.
 func (sv *server) lasting(t *testing.T, opts ...Option) *Store {
 	t.Helper()
+	oneAtATime.Lock()
+	t.Cleanup(oneAtATime.Unlock)
 	sv.acquaint(t, lasts)
 	return sv.newStore(t, opts...)
 }
