@@ -100,7 +100,7 @@ func (r *run) sweep(ctx context.Context) error {
 }
 
 // inspect looks for what must not be left in the server: holders and waiters,
-// anything without a TTL, subscriptions. Counters, vacancies, epochs, notes and the
+// anything without a TTL, subscriptions. Counters, vacancies, epochs, causes of graces, notes and the
 // names of withdrawn owners expire by themselves.
 func (r *run) inspect(ctx context.Context, left func(key, what string)) error {
 	var found []string
@@ -133,7 +133,7 @@ func (s *site) remains(ctx context.Context) ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			expires := strings.ContainsRune("fxen", rune(name[len(name)-1]))
+			expires := strings.ContainsRune("fxeng", rune(name[len(name)-1]))
 			if strings.HasSuffix(name, ":l") { // a free key's has the last token, and nothing else
 				value, err := node.Text(ctx, "GET", name)
 				if err != nil {
