@@ -28,8 +28,8 @@ const (
 	short = 2 * time.Second
 	// heartbeat is how often a waiter with the TTL long polls.
 	heartbeat = long / 10
-	// patience is how long a story waits for what has to happen.
-	patience = 30 * time.Second
+	// patience is how long a story waits for what has to happen. It ends a story that hangs, also on a slow machine.
+	patience = 2 * time.Minute
 )
 
 // An Env is where one story runs: a deployment of one kind of store, and an area of it
