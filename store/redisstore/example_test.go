@@ -164,7 +164,7 @@ func ExampleStore_EndGrace() {
 		log.Fatal(err)
 	}
 	for _, grace := range graces {
-		ended, err := st.EndGrace(ctx, store.GraceEnd{History: grace.History})
+		ended, err := st.EndGrace(ctx, store.GraceEnd{History: grace.History, Before: grace.Before})
 		if err != nil {
 			log.Printf("a server that was %v: %v", grace.Why, err) // and its grace goes on
 			continue

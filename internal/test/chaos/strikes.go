@@ -153,7 +153,7 @@ func (b *blow) exhaust() error {
 func (b *blow) scribble() error {
 	ctx, d := context.WithoutCancel(b.ctx), b.between(1, 20)
 	key := b.Keys[b.rand.IntN(len(b.Keys))]
-	kind := []string{"l", "q", "w", "f", "x", "e"}[b.rand.IntN(6)]
+	kind := []string{"l", "q", "w", "f", "x", "e", "g"}[b.rand.IntN(7)]
 	b.hit(kind + " of " + key)
 	names, err := b.store.names(ctx)
 	if err != nil {
@@ -166,8 +166,8 @@ func (b *blow) scribble() error {
 				continue
 			}
 			name = bucket + ":" + key + ":" + kind
-			if kind == "e" {
-				name = bucket + ":e"
+			if kind == "e" || kind == "g" { // of all keys of the bucket
+				name = bucket + ":" + kind
 			}
 			if err := b.overwrite(ctx, node, name, key); err != nil {
 				return err
