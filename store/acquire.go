@@ -66,7 +66,7 @@ type AcquireReply struct {
 	Remaining time.Duration
 	Rank      int   // if Waiting: how many waiters are ahead
 	Ticket    int64 // if Waiting: to be sent with the next request of this owner
-	Mark      int64 // if Waiting: a grant with a token up to this is older than this reply
+	Mark      int64 // if Waiting: a grant with a token up to this is older than this reply; 0 if the store sends no [EventGrant]
 	// Recheck, if Waiting and not zero: ask again this soon, because notifications may
 	// not arrive. Zero: the client's own timers are enough.
 	Recheck time.Duration

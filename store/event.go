@@ -11,7 +11,7 @@ type EventKind int
 const (
 	_ EventKind = iota
 	// EventGrant: the waiter Owner was granted its key, for GrantTTL. Only stores with
-	// tokens send it, because the token tells how old the grant is.
+	// tokens send it, because the token tells how old the grant is. Others send EventWake.
 	EventGrant
 	// EventWake: the waiter Owner should ask again. If Owner has Permits, their limit has changed, and it
 	// should renew them. The reply says how many there are.

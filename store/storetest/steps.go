@@ -52,20 +52,30 @@ func (q *waiter) heartbeat() {
 }
 
 // granted waits for the handoff to q. By the contract a message announces it, unless the store has
-// said by Recheck that messages are not reliable.
+// said by Recheck that messages are not reliable. The message may be that q should ask.
 func (q *waiter) granted() holding {
 	q.c.w.Helper()
 	if q.reply.Recheck > 0 {
 		return q.poll()
 	}
-	e := q.c.await(store.EventGrant, q.req.Owner)
+	e := q.c.awaitThat("an event that the key was granted, or that the owner should ask", toAsk(q.req.Owner))
+	if e.Kind == store.EventWake {
+		return q.poll()
+	}
 	if e.GrantTTL != q.req.GrantTTL {
 		q.c.w.Errorf("GrantTTL of the event: got %v, want %v as asked", e.GrantTTL, q.req.GrantTTL)
 	}
-	if q.c.w.store.Features().Tokens && e.Grant.Token <= q.reply.Mark {
-		q.c.w.Errorf("token of the event: got %d, want more than %d, the Mark of the reply before it", e.Grant.Token, q.reply.Mark)
+	if q.c.w.store.Features().Tokens && (e.Grant.Token <= q.reply.Mark || q.reply.Mark == 0) {
+		q.c.w.Errorf("token of the event: got %d, want more than %d, the Mark of the reply before it, and that a mark", e.Grant.Token, q.reply.Mark)
 	}
 	return holding{q.c, q.req, e.Grant, time.Now()}
+}
+
+// toAsk matches what a store sends to the waiter that it grants its key.
+func toAsk(owner string) func(store.Event) bool {
+	return func(e store.Event) bool {
+		return e.Owner == owner && (e.Kind == store.EventGrant || e.Kind == store.EventWake)
+	}
 }
 
 // poll repeats the request until the key is granted.

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package quorumstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/backoff"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+const (
+	// stallLimit is about how long a claim with the door keeps other votes without a majority.
+	stallLimit = 100 * time.Millisecond
+	// recheck is about how soon a claim with the door and without a majority asks again.
+	recheck = 30 * time.Millisecond
+	// tries is how often a claim that may not wait, and has the door, asks the others. Who does not have the door gives
+	// them back at once.
+	tries = 4
+	// tryPause is the time between two of these tries.
+	tryPause = 3 * time.Millisecond
+)
+
+// Acquire serves each request by itself.
+func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
+	return each(ctx, s, batch, s.acquire, func(err error) store.AcquireReply { return store.AcquireReply{Err: err} })
+}
+
+// each answers all requests of a batch at the same time.
+func each[Q, R any](ctx context.Context, s *session, batch []Q, one func(context.Context, *Q) R, failed func(error) R) []R {
+	replies := make([]R, len(batch))
+	if err := s.usable(ctx); err != nil {
+		for i := range replies {
+			replies[i] = failed(err)
+		}
+		return replies
+	}
+	var others sync.WaitGroup
+	for i := 1; i < len(batch); i++ {
+		others.Go(func() { replies[i] = one(ctx, &batch[i]) })
+	}
+	if len(batch) > 0 {
+		replies[0] = one(ctx, &batch[0])
+	}
+	others.Wait()
+	return replies
+}
+
+// An acquisition is one request to acquire, while it is served.
+type acquisition struct {
+	*session
+	*claim
+
+	request *store.AcquireRequest
+	start   watchdog.Instant
+	asked   []bool                      // by node
+	seen    map[int]*store.AcquireReply // of the nodes that have answered
+	pressed bool                        // who has the door has asked the others
+}
+
+func (s *session) acquire(ctx context.Context, r *store.AcquireRequest) store.AcquireReply {
+	if err := s.store.Features().Check(r.Share, r.Extra); err != nil {
+		return store.AcquireReply{Err: err}
+	}
+	c := s.claim(r)
+	if c == nil {
+		return store.AcquireReply{Status: store.Withdrawn}
+	}
+	if err := c.enter(ctx); err != nil {
+		return store.AcquireReply{Err: err}
+	}
+	defer c.leave()
+	c.startOver()
+	if !c.renewRequest(r) {
+		return store.AcquireReply{Status: store.Withdrawn}
+	}
+	a := acquisition{session: s, claim: c, request: r, start: watchdog.Now(), asked: make([]bool, len(s.nodes)), seen: make(map[int]*store.AcquireReply)}
+	reply := a.run(ctx)
+	if reply.Err != nil && ctx.Err() == nil || reply.Err == nil && reply.Status != store.Granted && reply.Status != store.Waiting {
+		c.giveBack(nowhere)
+		s.forget(c)
+	}
+	return reply
+}
+
+// renewRequest notes the latest request of a claim. It reports false if the claim was released.
+func (c *claim) renewRequest(r *store.AcquireRequest) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.request, c.door, c.touched = *r, anyNode, watchdog.Now()
+	return c.releases == nil
+}
+
+// run asks nodes until the request can be answered. A key that nobody else wants is asked of all nodes at once, and so is
+// one of which the claim has a vote. Another key is asked of its door, and then of the others.
+func (a *acquisition) run(ctx context.Context) store.AcquireReply {
+	err := a.ask(ctx, a.first(), false)
+	for err == nil {
+		door := a.doorThatAnswered()
+		switch {
+		case door < 0:
+			next := a.unasked()
+			if len(next) == 0 {
+				return a.nobody(ctx)
+			}
+			err = a.ask(ctx, next[:1], false)
+		case a.granted() >= a.store.majority() && (a.seen[door].Status == store.Granted || a.isTrusted()):
+			return a.finish(ctx, door)
+		case a.seen[door].Status != store.Granted:
+			a.wanted(a.request.Key)
+			a.giveBackNow(ctx, door)
+			return *a.seen[door]
+		case !a.pressed:
+			a.pressed = true
+			err = a.press(ctx, door)
+		default:
+			return a.minority(ctx, door)
+		}
+	}
+	return store.AcquireReply{Err: err}
+}
+
+// first returns the nodes to ask first.
+func (a *acquisition) first() []int {
+	present := a.present()
+	if !a.isWanted(a.request.Key) || a.has() {
+		return present
+	}
+	return present[:1]
+}
+
+// present returns the nodes to ask, in their order: those that answer, or all if these are no majority.
+func (a *acquisition) present() (present []int) {
+	for _, i := range a.order {
+		if !a.nodes[i].absent() {
+			present = append(present, i)
+		}
+	}
+	if len(present) < a.store.majority() {
+		return a.order
+	}
+	return present
+}
+
+// unasked returns the nodes that were not asked yet.
+func (a *acquisition) unasked() (nodes []int) {
+	for _, i := range a.present() {
+		if !a.asked[i] {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}
+
+// doorThatAnswered returns the first node that says something about the key, or -1.
+func (a *acquisition) doorThatAnswered() int {
+	for _, i := range a.order {
+		if r := a.seen[i]; r != nil && r.Err == nil && r.Grace == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// ask asks nodes at once. It waits for all answers, or for a majority of votes, and somewhat longer for the door and for
+// nodes that are as near. The error is that of ctx, or one that is final.
+func (a *acquisition) ask(ctx context.Context, nodes []int, queue bool) error {
+	type answer struct {
+		node  int
+		reply store.AcquireReply
+	}
+	answers := make(chan answer, len(nodes))
+	for n, i := range nodes {
+		a.asked[i] = true
+		wait := a.request.Wait && (queue || n == 0) && !a.isTrusted()
+		if !a.session.run(func() { answers <- answer{i, a.session.ask(a.claim, i, wait)} }) {
+			return store.ErrClosed
+		}
+	}
+	m := startMoment()
+	defer m.end()
+	for range nodes {
+		select {
+		case got := <-answers:
+			if err := got.reply.Err; err != nil && !abstains(err) {
+				return err
+			}
+			a.seen[got.node] = &got.reply
+		case <-m.over:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if a.granted() >= a.store.majority() {
+			m.begin(queue || a.seen[nodes[0]] != nil)
+		}
+	}
+	return nil
+}
+
+// press asks the other nodes, after the door. A claim that waits queues there, so that they are handed to it directly.
+func (a *acquisition) press(ctx context.Context, door int) error {
+	for try := range tries {
+		var others []int
+		for _, i := range a.present() {
+			if r := a.seen[i]; i != door && (r == nil || r.Err != nil || r.Status != store.Granted) {
+				others = append(others, i)
+			}
+		}
+		if try > 0 && !backoff.Sleep(ctx, tryPause+rand.N(tryPause)) {
+			return ctx.Err()
+		}
+		if err := a.ask(ctx, others, true); err != nil || a.request.Wait || a.granted() >= a.store.majority() {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish hands the lease out.
+func (a *acquisition) finish(ctx context.Context, door int) store.AcquireReply {
+	if !a.number(ctx, a.claim) {
+		return a.minority(ctx, door)
+	}
+	reply := a.grant()
+	if reply.Status != store.Granted {
+		return a.minority(ctx, door)
+	}
+	seen := a.seen[door]
+	reply.Waiters, reply.WillNotify = seen.Waiters, seen.WillNotify
+	if reply.Waiters > 0 {
+		a.wanted(a.request.Key)
+	}
+	return reply
+}
+
+// grant returns the answer of a claim with a lease.
+func (c *claim) lease(start watchdog.Instant) (reply store.AcquireReply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := watchdog.Refresh()
+	if !c.trusted(now) {
+		return reply
+	}
+	c.stalled = 0
+	reply.Status = store.Granted
+	reply.Grant = store.Grant{Token: c.token, TokensFollowClock: c.clocked}
+	if ttl := c.lasts(now).Sub(start); ttl < c.request.TTL {
+		reply.TTL = ttl
+	}
+	return reply
+}
+
+func (a *acquisition) grant() store.AcquireReply { return a.lease(a.start) }
+
+// minority answers a claim that has the door, and no majority.
+func (a *acquisition) minority(ctx context.Context, door int) store.AcquireReply {
+	present, worst := 0, store.AcquireReply{}
+	for _, r := range a.seen {
+		if r.Err != nil || r.Grace > 0 {
+			continue
+		}
+		present++
+		if r.Status != store.Granted {
+			worst = *r
+		}
+	}
+	switch {
+	case present < a.store.majority():
+		return a.nobody(ctx)
+	case !a.request.Wait:
+		a.giveBackNow(ctx, nowhere)
+		worst.Status, worst.HolderNotified = store.Held, false
+		return worst
+	}
+	if a.hasStalled() {
+		a.giveBack(door)
+	}
+	return store.AcquireReply{
+		Status: store.Waiting, Holder: worst.Holder, Remaining: worst.Remaining, Ticket: max(worst.Ticket, 1),
+		WillNotify: worst.WillNotify, Recheck: backoff.Jitter(recheck, 0.5),
+	}
+}
+
+// hasStalled reports whether the claim has had the door for too long. Another one, with another door, may have the rest.
+func (a *acquisition) hasStalled() bool {
+	a.claim.mu.Lock()
+	defer a.claim.mu.Unlock()
+	now := watchdog.Now()
+	stalled := a.stalled != 0 && now.Sub(a.stalled) > stallLimit+rand.N(stallLimit)
+	if a.stalled == 0 || stalled {
+		a.stalled = now
+	}
+	return stalled
+}
+
+// giveBackNow gives back all votes except that of the door, and waits for those that were granted. Others may want them.
+func (a *acquisition) giveBackNow(ctx context.Context, door int) {
+	if granted := a.giveBack(door); len(granted) > 0 {
+		_ = a.await(ctx, granted) // the rest follows in the background
+	}
+}
+
+// nobody answers when no majority can be had: all votes are given back, for those who can have one. In a grace, waiters
+// learn of its end.
+func (a *acquisition) nobody(ctx context.Context) store.AcquireReply {
+	a.giveBackNow(ctx, nowhere)
+	var grace time.Duration // the shortest: then there may be a majority
+	var silent error
+	for _, r := range a.seen {
+		g := r.Grace
+		if graced := (*store.GraceError)(nil); errors.As(r.Err, &graced) {
+			g = graced.Remaining
+		} else if r.Err != nil {
+			silent = r.Err
+		}
+		if g > 0 && (grace == 0 || g < grace) {
+			grace = g
+		}
+	}
+	switch {
+	case grace > 0 && a.request.Wait:
+		return store.AcquireReply{Status: store.Waiting, Grace: grace, Remaining: grace, Ticket: 1, Recheck: min(grace, 250*time.Millisecond)}
+	case grace > 0:
+		return store.AcquireReply{Err: &store.GraceError{Remaining: grace}}
+	}
+	return store.AcquireReply{Err: unreachable(silent)}
+}
+
+// unreachable is the error if no majority answers. It is no [store.ErrOutcomeUnknown], whatever those that are silent may
+// have done: that is being given back.
+func unreachable(err error) error {
+	why := "too late"
+	if err != nil {
+		why = err.Error()
+	}
+	return fmt.Errorf("%w: quorumstore: no majority of nodes answers: %s", store.ErrUnreachable, why)
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package quorumstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/backoff"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+const (
+	// releaseLimit is how long a node may take for one release.
+	releaseLimit = 250 * time.Millisecond
+	// firstPause and longestPause are between the tries of a release.
+	firstPause   = 20 * time.Millisecond
+	longestPause = 500 * time.Millisecond
+)
+
+// A release is the end of one vote.
+type release struct {
+	vote  *vote
+	live  bool          // the vote was trusted
+	tried chan struct{} // closed after the first try
+	// The claim's mutex guards these.
+	answered bool
+	reply    store.ReleaseReply
+	err      error
+}
+
+// end begins to release a vote for good, as r says. It returns at once. The claim's mutex is held.
+func (v *vote) end(r *store.ReleaseRequest) {
+	if v.release != nil {
+		return
+	}
+	s, now := v.claim.session, watchdog.Refresh()
+	v.release = &release{vote: v, live: v.live(now), tried: make(chan struct{})}
+	request := *r
+	request.Owner, request.Requeue = v.id, nil
+	request.Clean = r.Clean && v.release.live
+	// Nothing of the vote can be left when two minutes and its TTL are over.
+	last := now.Add(2 * time.Minute)
+	if v.until > now {
+		last = last.Add(v.until.Sub(now))
+	}
+	var landed chan struct{}
+	if v.flying > 0 {
+		landed = make(chan struct{})
+		v.landed = landed
+	}
+	if !s.run(func() { s.release1(v, request, landed, last) }) {
+		v.release.err = store.ErrClosed
+		close(v.release.tried)
+		return
+	}
+}
+
+// release1 releases a vote, again and again until the node answers.
+func (s *session) release1(v *vote, r store.ReleaseRequest, landed chan struct{}, last watchdog.Instant) {
+	defer s.forgetVote(v)
+	if landed != nil {
+		<-landed // or the release would overtake a request (Q5)
+		r.Clean = false
+	}
+	v.claim.mu.Lock()
+	r.Uncertain = r.Uncertain || v.doubt
+	v.claim.mu.Unlock()
+	for failures := 0; ; failures++ {
+		ctx, cancel := context.WithTimeout(context.Background(), releaseLimit)
+		reply := s.nodes[v.node].Release(ctx, []store.ReleaseRequest{r})[0]
+		cancel()
+		s.judge(v.node, reply.Err, 0)
+		v.release.note(reply, failures == 0)
+		if reply.Err == nil || !abstains(reply.Err) || watchdog.Refresh() > last {
+			return
+		}
+		r.Uncertain, r.Clean = true, false
+		timer := time.NewTimer(backoff.Jitter(backoff.Doubled(firstPause, failures, longestPause), 0.3))
+		select {
+		case <-timer.C:
+		case <-s.stop:
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// note notes the answer to a try.
+func (e *release) note(reply store.ReleaseReply, first bool) {
+	e.vote.claim.mu.Lock()
+	defer e.vote.claim.mu.Unlock()
+	e.answered, e.reply, e.err = reply.Err == nil, reply, reply.Err
+	if first {
+		close(e.tried)
+	}
+}
+
+// Release ends all votes of each claim at once. It answers at the pace of a majority, and of the door if that is not
+// much slower. The rest follows in the background.
+func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
+	return each(ctx, s, batch, s.releaseAll, func(err error) store.ReleaseReply { return store.ReleaseReply{Err: err} })
+}
+
+func (s *session) releaseAll(ctx context.Context, r *store.ReleaseRequest) store.ReleaseReply {
+	if err := s.store.Features().CheckRest(r); err != nil {
+		return store.ReleaseReply{Err: err}
+	}
+	if r.Rest != nil {
+		return store.ReleaseReply{Err: store.ErrUnsupported}
+	}
+	if r.Uncertain {
+		s.mu.Lock()
+		s.gone.Add(r.Owner)
+		s.mu.Unlock()
+	}
+	reply := s.endClaim(ctx, r)
+	if r.Requeue != nil && reply.Err == nil {
+		if r.Requeue.Wait {
+			s.wanted(r.Key) // its queue comes first
+		}
+		again := s.acquire(ctx, r.Requeue)
+		reply.Requeue = &again
+	}
+	return reply
+}
+
+// endClaim releases all votes of a claim, and says what they were.
+func (s *session) endClaim(ctx context.Context, r *store.ReleaseRequest) store.ReleaseReply {
+	c := s.find(r.Owner)
+	if c == nil {
+		cause, err := s.lost(ctx, r.Key)
+		return store.ReleaseReply{Cause: cause, Err: err}
+	}
+	releases, held := c.releaseVotes(r)
+	if err := c.await(ctx, releases); err != nil {
+		return store.ReleaseReply{Err: err}
+	}
+	reply := c.sumUp(releases, held)
+	if reply.Err == nil {
+		s.forget(c)
+	}
+	if errors.Is(reply.Cause, store.ErrExpired) {
+		if cause, err := s.lost(ctx, r.Key); err == nil {
+			reply.Cause = cause
+		}
+	}
+	return reply
+}
+
+// releaseVotes begins to release all votes of a claim, if that has not begun. It reports whether there was a lease.
+func (c *claim) releaseVotes(r *store.ReleaseRequest) ([]*release, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.releases == nil {
+		c.trusted(watchdog.Refresh())
+		c.releases = []*release{}
+		q := *r
+		q.Token = max(q.Token, c.token)
+		if c.token == 0 {
+			q.HoldBack = 0
+		}
+		for _, v := range c.votes {
+			if v != nil {
+				v.end(&q)
+				c.releases = append(c.releases, v.release)
+			}
+		}
+	}
+	return c.releases, c.leased
+}
+
+// await waits for the first tries of releases: for a majority, and somewhat longer for the door and for nodes that are as
+// near.
+func (c *claim) await(ctx context.Context, releases []*release) error {
+	tried := make(chan int, len(releases))
+	for _, e := range releases {
+		c.session.run(func() { <-e.tried; tried <- e.vote.node })
+	}
+	need := len(releases) + c.session.store.majority() - len(c.votes) // nodes without a vote have nothing to say
+	door := c.session.nodes[c.order[0]].absent()
+	m := startMoment()
+	defer m.end()
+	for n := 1; n <= len(releases); n++ {
+		select {
+		case node := <-tried:
+			door = door || node == c.order[0]
+		case <-m.over:
+			return nil
+		case <-c.session.stop:
+			return store.ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if n >= need {
+			m.begin(door)
+		}
+	}
+	return nil
+}
+
+// sumUp says what the nodes have answered.
+func (c *claim) sumUp(releases []*release, held bool) store.ReleaseReply {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	had, silent, stolen, atDoor := 0, 0, false, false
+	var err error
+	for _, e := range releases {
+		switch {
+		case e.answered && e.reply.WasHeld:
+			had++
+			atDoor = atDoor || e.vote.node == c.order[0] // the next one was to ask the others
+		case e.answered:
+			stolen = stolen || errors.Is(e.reply.Cause, store.ErrStolen)
+		default:
+			silent++
+			err = e.err
+			if e.live {
+				had++ // it was trusted, and nothing says otherwise
+			}
+		}
+	}
+	switch {
+	case len(c.votes)-silent < c.session.store.majority():
+		if err == nil || errors.Is(err, store.ErrClosed) {
+			err = store.ErrOutcomeUnknown
+		}
+		return store.ReleaseReply{Err: err}
+	case held && had >= c.session.store.majority(), c.token == 0 && atDoor:
+		return store.ReleaseReply{WasHeld: true}
+	case stolen:
+		return store.ReleaseReply{Cause: store.ErrStolen}
+	}
+	return store.ReleaseReply{Cause: store.ErrExpired}
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package quorumstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+)
+
+const (
+	// seeLimit is how long a look at a key may take.
+	seeLimit = time.Second
+	// forces is how often Force looks whether the holder has kept a vote.
+	forces = 4
+)
+
+// look asks all nodes what they have of a key. A majority answers, or there is an error.
+func (s *session) look(ctx context.Context, key string) (map[int]store.Info, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	type answer struct {
+		node int
+		info store.Info
+		err  error
+	}
+	answers := make(chan answer, len(s.nodes))
+	limit, cancel := context.WithTimeout(ctx, seeLimit)
+	defer cancel()
+	for i, n := range s.nodes {
+		if !s.run(func() {
+			info, err := n.Inspect(limit, key)
+			answers <- answer{i, info, err}
+		}) {
+			return nil, store.ErrClosed
+		}
+	}
+	seen := make(map[int]store.Info)
+	var failed error
+	m := startMoment()
+	defer m.end()
+	for range s.nodes {
+		select {
+		case a := <-answers:
+			switch {
+			case a.err == nil:
+				seen[a.node] = a.info
+			case !abstains(a.err):
+				return nil, a.err
+			default:
+				failed = a.err
+			}
+		case <-m.over:
+			return seen, nil
+		}
+		if len(seen) >= s.store.majority() {
+			m.begin(false)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(seen) < s.store.majority() {
+		return nil, unreachable(failed)
+	}
+	return seen, nil
+}
+
+// sum makes one description of what nodes have, and names the claim that has the key. That is one with a majority, as far
+// as can be known, or otherwise the one that has the door.
+func (s *session) sum(key string, seen map[int]store.Info) (info store.Info, holder string) {
+	votes := make(map[string][]store.Info)
+	for _, one := range seen {
+		if one.Held {
+			m, _ := unmark(one.Holder)
+			votes[m.claim] = append(votes[m.claim], one)
+		}
+	}
+	info.Key = key
+	door := -1
+	for _, i := range s.store.order(key) {
+		if one, ok := seen[i]; ok {
+			if door < 0 {
+				door = i
+			}
+			info.StoredLimit = max(info.StoredLimit, one.StoredLimit)
+		}
+	}
+	at := seen[door]
+	info.Waiters, info.Queue = at.Waiters, at.Queue
+	for n := range info.Queue {
+		_, info.Queue[n].Holder = unmark(info.Queue[n].Holder)
+	}
+	silent := len(s.nodes) - len(seen)
+	m, _ := unmark(at.Holder)
+	holder = m.claim
+	for claim, v := range votes {
+		if len(v)+silent >= s.store.majority() && len(v) > len(votes[holder]) {
+			holder = claim
+		}
+	}
+	has := votes[holder]
+	if len(has) == 0 {
+		return info, ""
+	}
+	slices.SortFunc(has, func(a, b store.Info) int { return cmp.Compare(b.Remaining, a.Remaining) })
+	info.Held = true
+	info.Remaining = has[min(s.store.majority(), len(has))-1].Remaining
+	_, info.Holder = unmark(has[0].Holder)
+	for _, one := range has {
+		info.Token = max(info.Token, one.Token)
+	}
+	return info, holder
+}
+
+// Inspect shows the holder that most nodes have, and the queue at the door. The token is the largest that they know.
+func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
+	seen, err := s.look(ctx, key)
+	if err != nil {
+		return store.Info{}, err
+	}
+	info, _ := s.sum(key, seen)
+	return info, nil
+}
+
+// lost returns why somebody has lost a key. A renewal for an owner whom nobody knows tells, and changes nothing.
+func (s *session) lost(ctx context.Context, key string) (cause, err error) {
+	stranger := store.RenewRequest{Key: key, Owner: s.newID(&vote{claim: &claim{owner: "stranger"}}), TTL: store.MinTTL}
+	answers, stolen := 0, 0
+	for _, i := range s.store.order(key) {
+		limit, cancel := context.WithTimeout(ctx, patience(store.DefaultTTL))
+		reply := s.nodes[i].Renew(limit, []store.RenewRequest{stranger})[0]
+		cancel()
+		switch {
+		case errors.Is(reply.Err, store.ErrStolen):
+			stolen++
+		case reply.Err != nil && !errors.Is(reply.Err, store.ErrLost):
+			err = reply.Err
+			continue
+		}
+		if answers++; answers == s.store.majority() {
+			break
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case answers < s.store.majority():
+		return nil, unreachable(err)
+	case stolen > 0:
+		return store.ErrStolen, nil
+	}
+	return store.ErrExpired, nil
+}
+
+// List lists all nodes that answer, and inspects each key. So many answer that each majority has one of them, or there is
+// an error. A key that is waited for and not held may be missing, if its door does not answer.
+func (s *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		if err := s.usable(ctx); err != nil {
+			yield(store.Info{}, err)
+			return
+		}
+		known := make(map[string]bool)
+		left := len(s.nodes) - s.store.majority() + 1
+		var failed error
+		for _, n := range s.nodes {
+			goOn, err := s.listNode(ctx, n, prefix, known, yield)
+			switch {
+			case !goOn:
+				return
+			case err != nil && !abstains(err), ctx.Err() != nil:
+				yield(store.Info{}, cmp.Or(ctx.Err(), err))
+				return
+			case err != nil:
+				failed = err
+				continue
+			}
+			left--
+		}
+		if left > 0 {
+			yield(store.Info{}, unreachable(failed))
+		}
+	}
+}
+
+// listNode yields the keys of one node that are not known yet. It reports whether to go on.
+func (s *session) listNode(ctx context.Context, n *node, prefix string, known map[string]bool, yield func(store.Info, error) bool) (goOn bool, err error) {
+	for one, err := range n.List(ctx, prefix) {
+		switch {
+		case err != nil && one.Key == "":
+			return true, err
+		case err != nil:
+			if !yield(one, err) {
+				return false, nil
+			}
+			continue
+		case known[one.Key]:
+			continue
+		}
+		known[one.Key] = true
+		info, err := s.Inspect(ctx, one.Key)
+		if err != nil {
+			return true, err
+		}
+		info.Queue = nil
+		if (info.Held || info.Waiters > 0) && !yield(info, nil) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Force takes the votes of one claim, each by the token that its node shows. It looks again until the claim has no
+// majority, because its client may have taken a vote anew.
+func (s *session) Force(ctx context.Context, key string, token int64) (bool, error) {
+	seen, err := s.look(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	info, holder := s.sum(key, seen)
+	switch {
+	case !info.Held:
+		return false, nil
+	case token != 0 && token != info.Token:
+		return false, &store.OtherHolderError{Info: info}
+	}
+	for range forces {
+		if err := s.forceVotes(ctx, key, holder, seen); err != nil {
+			return false, err
+		}
+		if seen, err = s.look(ctx, key); err != nil {
+			return false, err
+		}
+		if now, still := s.sum(key, seen); !now.Held || still != holder {
+			return true, nil
+		}
+	}
+	return false, unreachable(store.ErrOutcomeUnknown)
+}
+
+// forceVotes takes a claim's votes on all nodes that have shown one.
+func (s *session) forceVotes(ctx context.Context, key, holder string, seen map[int]store.Info) error {
+	var forcing sync.WaitGroup
+	errs := make([]error, len(s.nodes))
+	for i, one := range seen {
+		if m, _ := unmark(one.Holder); one.Held && m.claim == holder {
+			forcing.Go(func() { _, errs[i] = s.nodes[i].Force(ctx, key, one.Token) })
+		}
+	}
+	forcing.Wait()
+	for _, err := range errs {
+		if err != nil && !abstains(err) {
+			if other := (*store.OtherHolderError)(nil); !errors.As(err, &other) { // otherwise its holder has changed meanwhile
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package quorumstore
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/tombstone"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+const (
+	// hotFor is how long a key counts as wanted by others after an answer has said so.
+	hotFor = time.Second
+	// mostHot is how many such keys are remembered.
+	mostHot = 10_000
+	// idleFor is how long a claim without votes is remembered that nobody has released.
+	idleFor = time.Minute
+)
+
+// patience is how long one node may take before the others go on without it.
+func patience(ttl time.Duration) time.Duration {
+	return min(max(ttl/20, 50*time.Millisecond), 250*time.Millisecond)
+}
+
+// A session is one client.
+type session struct {
+	store  *Store
+	notify func(store.Event)
+	nodes  []*node
+
+	background sync.WaitGroup // requests, releases and probes
+	stop       chan struct{}  // closed by Close
+
+	mu     sync.Mutex
+	closed bool
+	claims map[string]*claim           // by owner
+	votes  map[string]*vote            // by id
+	gone   tombstone.Owners            // released while a request of theirs may come
+	hot    map[string]watchdog.Instant // the keys that others want, until then
+	lastID uint64
+}
+
+var _ store.Session = (*session)(nil)
+
+// Open connects a client to all nodes.
+func (s *Store) Open(id string, notify func(store.Event)) (store.Session, error) {
+	if len(s.nodes) == 0 {
+		return nil, invalid("a Store that New did not make")
+	}
+	if id == "" || notify == nil {
+		return nil, invalid("a session needs an id and a receiver of events")
+	}
+	c := &session{
+		store: s, notify: notify, stop: make(chan struct{}), claims: make(map[string]*claim), votes: make(map[string]*vote),
+		hot: make(map[string]watchdog.Instant),
+	}
+	for range s.nodes {
+		c.nodes = append(c.nodes, new(node)) // all of them first: an event may come at once
+	}
+	for i, n := range s.nodes {
+		opened, err := n.Store.Open(id, func(e store.Event) { c.event(i, e) })
+		if err != nil {
+			_ = c.Close(context.Background())
+			return nil, err
+		}
+		c.nodes[i].open(opened)
+	}
+	return c, nil
+}
+
+// usable returns why no request can be served.
+func (s *session) usable(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// run runs a step that takes time. It reports false if the session is closed.
+func (s *session) run(step func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.background.Go(step)
+	return true
+}
+
+// Lane returns the number of the first door, whose tickets can be compared. Each request has a goroutine for each node,
+// and waits for no other.
+func (s *session) Lane(key string) int { return s.store.order(key)[0] }
+
+// claim returns the claim of a request, which may be new. It is nil if the owner was withdrawn.
+func (s *session) claim(r *store.AcquireRequest) *claim {
+	now := watchdog.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.claims[r.Owner]
+	if c == nil {
+		if s.gone.Has(r.Owner) {
+			return nil
+		}
+		s.forgetIdle(now)
+		c = &claim{
+			session: s, key: r.Key, owner: r.Owner, order: s.store.order(r.Key), turn: make(chan struct{}, 1),
+			votes: make([]*vote, len(s.nodes)), door: anyNode, touched: now,
+		}
+		s.claims[r.Owner] = c
+	}
+	return c
+}
+
+// find returns the claim of an owner, or nil.
+func (s *session) find(owner string) *claim {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claims[owner]
+}
+
+// forget forgets a claim that has nothing anywhere.
+func (s *session) forget(c *claim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.claims[c.owner] == c {
+		delete(s.claims, c.owner)
+	}
+}
+
+// forgetIdle forgets claims of leases that were lost and never unlocked. Each new claim looks at two, which the order of
+// the map draws. The mutex is held, so a claim that is in use is left alone.
+func (s *session) forgetIdle(now watchdog.Instant) {
+	left := 2
+	for owner, c := range s.claims {
+		if c.mu.TryLock() {
+			if c.isIdle(now) {
+				delete(s.claims, owner)
+			}
+			c.mu.Unlock()
+		}
+		if left--; left == 0 {
+			return
+		}
+	}
+}
+
+// newID returns an owner id for a vote. Nobody can guess it who does not know the claim's.
+func (s *session) newID(v *vote) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastID++
+	id := v.claim.owner + "." + strconv.FormatUint(s.lastID, 36)
+	s.votes[id] = v
+	return id
+}
+
+// forgetVote is called when a vote has ended on its node.
+func (s *session) forgetVote(v *vote) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.votes, v.id)
+}
+
+func (s *session) voteOf(id string) *vote {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.votes[id]
+}
+
+// wanted notes that others want a key.
+func (s *session) wanted(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.hot) >= mostHot {
+		clear(s.hot)
+	}
+	s.hot[key] = watchdog.Now().Add(hotFor)
+}
+
+// isWanted reports whether others have wanted a key lately.
+func (s *session) isWanted(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	until, ok := s.hot[key]
+	if ok && watchdog.Now() >= until {
+		delete(s.hot, key)
+		ok = false
+	}
+	return ok
+}
+
+// Close leaves all nodes.
+func (s *session) Close(ctx context.Context) error {
+	s.mu.Lock()
+	was := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if was {
+		return nil
+	}
+	close(s.stop)
+	errs := make([]error, len(s.nodes))
+	var closing sync.WaitGroup
+	for i, n := range s.nodes {
+		closing.Go(func() { errs[i] = n.close(ctx) })
+	}
+	closing.Wait()
+	s.background.Wait()
+	return errors.Join(errs...)
+}
+
+// event handles what a node tells.
+func (s *session) event(i int, e store.Event) {
+	switch e.Kind {
+	case store.EventDisconnected, store.EventResync:
+		if e.Kind == store.EventDisconnected {
+			s.doubt(i)
+		}
+		s.notify(store.Event{Kind: store.EventResync}) // all ask again, other nodes too
+	case store.EventGrant, store.EventWake:
+		if v := s.voteOf(e.Owner); v != nil {
+			s.offered(v, e.Kind == store.EventGrant)
+		}
+	case store.EventQueued, store.EventRequested, store.EventForced:
+		if v := s.voteOf(e.Owner); v != nil {
+			e.Owner = v.claim.owner
+			s.notify(e)
+		}
+	}
+}
+
+// offered handles a message that a node has granted a vote, or may soon: its claim should ask (Q6). A claim that may
+// not keep the vote gives it back.
+func (s *session) offered(v *vote, granted bool) {
+	c := v.claim
+	c.mu.Lock()
+	mayKeep := c.door == anyNode || c.door == v.node
+	switch {
+	case v.release != nil:
+		c.mu.Unlock()
+		return
+	case granted && !mayKeep:
+		c.endLocked(v)
+	case granted:
+		v.offered = true
+	}
+	leased := c.leased
+	c.mu.Unlock()
+	switch {
+	case leased && granted:
+		s.run(func() { s.retake(c, v.node) })
+	case mayKeep && !leased:
+		s.notify(store.Event{Kind: store.EventWake, Owner: c.owner})
+	}
+}
