@@ -3,6 +3,7 @@
 package quorumstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,18 +69,14 @@ func (s *session) acquire(ctx context.Context, r *store.AcquireRequest) store.Ac
 	if err := s.store.Features().Check(r.Share, r.Extra); err != nil {
 		return store.AcquireReply{Err: err}
 	}
-	c := s.claim(r)
+	c, err := s.enter(ctx, r)
+	if err != nil {
+		return store.AcquireReply{Err: err}
+	}
 	if c == nil {
 		return store.AcquireReply{Status: store.Withdrawn}
 	}
-	if err := c.enter(ctx); err != nil {
-		return store.AcquireReply{Err: err}
-	}
 	defer c.leave()
-	c.startOver()
-	if !c.renewRequest(r) {
-		return store.AcquireReply{Status: store.Withdrawn}
-	}
 	a := acquisition{session: s, claim: c, request: r, start: watchdog.Now(), asked: make([]bool, len(s.nodes)), seen: make(map[int]*store.AcquireReply)}
 	reply := a.run(ctx)
 	if reply.Err != nil && ctx.Err() == nil || reply.Err == nil && reply.Status != store.Granted && reply.Status != store.Waiting {
@@ -87,14 +84,6 @@ func (s *session) acquire(ctx context.Context, r *store.AcquireRequest) store.Ac
 		s.forget(c)
 	}
 	return reply
-}
-
-// renewRequest notes the latest request of a claim. It reports false if the claim was released.
-func (c *claim) renewRequest(r *store.AcquireRequest) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.request, c.door, c.touched = *r, anyNode, watchdog.Now()
-	return c.releases == nil
 }
 
 // run asks nodes until the request can be answered. A key that nobody else wants is asked of all nodes at once, and so is
@@ -168,40 +157,25 @@ func (a *acquisition) doorThatAnswered() int {
 	return -1
 }
 
-// ask asks nodes at once. It waits for all answers, or for a majority of votes, and somewhat longer for the door and for
-// nodes that are as near. The error is that of ctx, or one that is final.
-func (a *acquisition) ask(ctx context.Context, nodes []int, queue bool) error {
-	type answer struct {
-		node  int
-		reply store.AcquireReply
-	}
-	answers := make(chan answer, len(nodes))
-	for n, i := range nodes {
+// ask asks nodes at once, beginning with the door. The others get no place in their queues, unless that is said. The error
+// is that of ctx, or one that is final.
+func (a *acquisition) ask(ctx context.Context, nodes []int, queue bool) (final error) {
+	for _, i := range nodes {
 		a.asked[i] = true
-		wait := a.request.Wait && (queue || n == 0) && !a.isTrusted()
-		if !a.session.run(func() { answers <- answer{i, a.session.ask(a.claim, i, wait)} }) {
-			return store.ErrClosed
-		}
 	}
-	m := startMoment()
-	defer m.end()
-	for range nodes {
-		select {
-		case got := <-answers:
-			if err := got.reply.Err; err != nil && !abstains(err) {
-				return err
-			}
-			a.seen[got.node] = &got.reply
-		case <-m.over:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		if a.granted() >= a.store.majority() {
-			m.begin(queue || a.seen[nodes[0]] != nil)
-		}
+	holds := a.isTrusted()
+	call := func(i int) store.AcquireReply {
+		return a.session.ask(a.claim, i, a.request.Wait && (queue || i == nodes[0]) && !holds)
 	}
-	return nil
+	err := gather(ctx, a.session, nodes, call, func(i int, reply store.AcquireReply) progress {
+		if reply.Err != nil && !abstains(reply.Err) {
+			final = reply.Err
+			return settled
+		}
+		a.seen[i] = &reply
+		return a.store.progress(a.granted(), queue || a.seen[nodes[0]] != nil)
+	})
+	return cmp.Or(err, final)
 }
 
 // press asks the other nodes, after the door. A claim that waits queues there, so that they are handed to it directly.

@@ -45,7 +45,7 @@ func (s *session) prepare(c *claim, i int, wait bool) (*vote, store.AcquireReque
 		return nil, store.AcquireRequest{}
 	case v == nil:
 		v = &vote{claim: c, node: i}
-		v.id = s.newID(v)
+		v.id = s.newID(c.owner, v)
 		c.votes[i] = v
 	}
 	v.sent(now)

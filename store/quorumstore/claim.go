@@ -3,7 +3,6 @@
 package quorumstore
 
 import (
-	"context"
 	"slices"
 	"sync"
 
@@ -88,16 +87,6 @@ func (c *claim) has() bool {
 	return slices.ContainsFunc(c.votes, func(v *vote) bool { return v != nil && (v.offered || v.until != 0) })
 }
 
-// enter waits for the claim's turn.
-func (c *claim) enter(ctx context.Context) error {
-	select {
-	case c.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 func (c *claim) leave() { <-c.turn }
 
 // giveBack ends all votes of a claim except that of one node. Only that one may be kept until the next request. It
@@ -125,16 +114,21 @@ func (c *claim) endLocked(v *vote) {
 	v.end(&store.ReleaseRequest{Key: c.key})
 }
 
-// startOver gives back what is left of a lease that has ended, so that the claim may have another one.
-func (c *claim) startOver() {
+// next prepares the claim for a request to acquire. What is left of a lease that has ended is given back, so that the claim
+// may have another one. It reports false if the claim was released.
+func (c *claim) next(r *store.AcquireRequest) bool {
 	c.mu.Lock()
-	c.trusted(watchdog.Refresh())
-	over := c.over
-	c.over = false
-	c.mu.Unlock()
-	if over {
-		c.giveBack(nowhere)
+	defer c.mu.Unlock()
+	now := watchdog.Now()
+	if c.trusted(now); c.over {
+		for _, v := range c.votes {
+			if v != nil {
+				c.endLocked(v)
+			}
+		}
 	}
+	c.over, c.request, c.door, c.touched = false, *r, anyNode, now
+	return c.releases == nil
 }
 
 // isIdle reports whether nothing has become of the claim for long. The mutex is held.

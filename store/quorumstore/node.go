@@ -61,13 +61,14 @@ func (s *session) judge(i int, err error, grace time.Duration) {
 	if errors.As(err, &graced) {
 		grace = graced.Remaining
 	}
-	switch {
-	case grace > 0:
-		n.mu.Lock()
-		n.grace = watchdog.Now().Add(grace)
-		n.mu.Unlock()
-	case err != nil && abstains(err):
+	if grace == 0 && err != nil && abstains(err) {
 		s.doubt(i)
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.grace = 0; grace > 0 {
+		n.grace = watchdog.Now().Add(grace)
 	}
 }
 

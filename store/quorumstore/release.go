@@ -131,8 +131,7 @@ func (s *session) releaseAll(ctx context.Context, r *store.ReleaseRequest) store
 func (s *session) endClaim(ctx context.Context, r *store.ReleaseRequest) store.ReleaseReply {
 	c := s.find(r.Owner)
 	if c == nil {
-		cause, err := s.lost(ctx, r.Key)
-		return store.ReleaseReply{Cause: cause, Err: err}
+		return s.nothingHeld(ctx, r.Key)
 	}
 	releases, held := c.releaseVotes(r)
 	if err := c.await(ctx, releases); err != nil {
@@ -143,11 +142,18 @@ func (s *session) endClaim(ctx context.Context, r *store.ReleaseRequest) store.R
 		s.forget(c)
 	}
 	if errors.Is(reply.Cause, store.ErrExpired) {
-		if cause, err := s.lost(ctx, r.Key); err == nil {
-			reply.Cause = cause
-		}
+		return s.nothingHeld(ctx, r.Key)
 	}
 	return reply
+}
+
+// nothingHeld is the answer to who releases a key that it does not have.
+func (s *session) nothingHeld(ctx context.Context, key string) store.ReleaseReply {
+	err := s.lost(ctx, key)
+	if errors.Is(err, store.ErrLost) {
+		return store.ReleaseReply{Cause: err}
+	}
+	return store.ReleaseReply{Err: err}
 }
 
 // releaseVotes begins to release all votes of a claim, if that has not begun. It reports whether there was a lease.
@@ -172,33 +178,19 @@ func (c *claim) releaseVotes(r *store.ReleaseRequest) ([]*release, bool) {
 	return c.releases, c.leased
 }
 
-// await waits for the first tries of releases: for a majority, and somewhat longer for the door and for nodes that are as
-// near.
+// await waits for the first tries of releases.
 func (c *claim) await(ctx context.Context, releases []*release) error {
-	tried := make(chan int, len(releases))
+	s, nodes, of := c.session, make([]int, 0, len(c.votes)), make(map[int]*release)
 	for _, e := range releases {
-		c.session.run(func() { <-e.tried; tried <- e.vote.node })
+		nodes, of[e.vote.node] = append(nodes, e.vote.node), e
 	}
-	need := len(releases) + c.session.store.majority() - len(c.votes) // nodes without a vote have nothing to say
-	door := c.session.nodes[c.order[0]].absent()
-	m := startMoment()
-	defer m.end()
-	for n := 1; n <= len(releases); n++ {
-		select {
-		case node := <-tried:
-			door = door || node == c.order[0]
-		case <-m.over:
-			return nil
-		case <-c.session.stop:
-			return store.ErrClosed
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		if n >= need {
-			m.begin(door)
-		}
-	}
-	return nil
+	answers := len(c.votes) - len(releases) // nodes without a vote have nothing to say
+	door := s.nodes[c.order[0]].absent()
+	return gather(ctx, s, nodes, func(i int) struct{} { return <-of[i].tried }, func(i int, _ struct{}) progress {
+		answers++
+		door = door || i == c.order[0]
+		return s.store.progress(answers, door)
+	})
 }
 
 // sumUp says what the nodes have answered.

@@ -27,50 +27,33 @@ func (s *session) look(ctx context.Context, key string) (map[int]store.Info, err
 		return nil, err
 	}
 	type answer struct {
-		node int
-		info store.Info
-		err  error
+		store.Info
+		error
 	}
-	answers := make(chan answer, len(s.nodes))
 	limit, cancel := context.WithTimeout(ctx, seeLimit)
 	defer cancel()
-	for i, n := range s.nodes {
-		if !s.run(func() {
-			info, err := n.Inspect(limit, key)
-			answers <- answer{i, info, err}
-		}) {
-			return nil, store.ErrClosed
-		}
-	}
 	seen := make(map[int]store.Info)
 	var failed error
-	m := startMoment()
-	defer m.end()
-	for range s.nodes {
-		select {
-		case a := <-answers:
-			switch {
-			case a.err == nil:
-				seen[a.node] = a.info
-			case !abstains(a.err):
-				return nil, a.err
-			default:
-				failed = a.err
-			}
-		case <-m.over:
-			return seen, nil
+	err := gather(ctx, s, s.store.order(key), func(i int) answer {
+		info, err := s.nodes[i].Inspect(limit, key)
+		return answer{info, err}
+	}, func(i int, a answer) progress {
+		if a.error != nil {
+			failed = a.error
+			return undecided
 		}
-		if len(seen) >= s.store.majority() {
-			m.begin(false)
-		}
-	}
-	if err := ctx.Err(); err != nil {
+		seen[i] = a.Info
+		return s.store.progress(len(seen), false)
+	})
+	switch {
+	case err != nil:
 		return nil, err
+	case len(seen) >= s.store.majority():
+		return seen, nil
+	case failed != nil && !abstains(failed):
+		return nil, failed
 	}
-	if len(seen) < s.store.majority() {
-		return nil, unreachable(failed)
-	}
-	return seen, nil
+	return nil, unreachable(failed)
 }
 
 // sum makes one description of what nodes have, and names the claim that has the key. That is one with a majority, as far
@@ -131,33 +114,32 @@ func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 }
 
 // lost returns why somebody has lost a key. A renewal for an owner whom nobody knows tells, and changes nothing.
-func (s *session) lost(ctx context.Context, key string) (cause, err error) {
-	stranger := store.RenewRequest{Key: key, Owner: s.newID(&vote{claim: &claim{owner: "stranger"}}), TTL: store.MinTTL}
-	answers, stolen := 0, 0
-	for _, i := range s.store.order(key) {
-		limit, cancel := context.WithTimeout(ctx, patience(store.DefaultTTL))
-		reply := s.nodes[i].Renew(limit, []store.RenewRequest{stranger})[0]
-		cancel()
+func (s *session) lost(ctx context.Context, key string) error {
+	stranger := store.RenewRequest{Key: key, Owner: s.newID("stranger", nil), TTL: store.MinTTL}
+	limit, cancel := context.WithTimeout(ctx, seeLimit)
+	defer cancel()
+	var failed error
+	answers, lost := 0, store.ErrExpired
+	err := gather(ctx, s, s.store.order(key), func(i int) error {
+		return s.nodes[i].Renew(limit, []store.RenewRequest{stranger})[0].Err
+	}, func(_ int, err error) progress {
 		switch {
-		case errors.Is(reply.Err, store.ErrStolen):
-			stolen++
-		case reply.Err != nil && !errors.Is(reply.Err, store.ErrLost):
-			err = reply.Err
-			continue
+		case errors.Is(err, store.ErrStolen):
+			lost = store.ErrStolen
+		case !errors.Is(err, store.ErrLost):
+			failed = err
+			return undecided
 		}
-		if answers++; answers == s.store.majority() {
-			break
-		}
-	}
+		answers++
+		return s.store.progress(answers, true)
+	})
 	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
+	case err != nil:
+		return err
 	case answers < s.store.majority():
-		return nil, unreachable(err)
-	case stolen > 0:
-		return store.ErrStolen, nil
+		return unreachable(failed)
 	}
-	return store.ErrExpired, nil
+	return lost
 }
 
 // List lists all nodes that answer, and inspects each key. So many answer that each majority has one of them, or there is

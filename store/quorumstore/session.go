@@ -23,11 +23,6 @@ const (
 	idleFor = time.Minute
 )
 
-// patience is how long one node may take before the others go on without it.
-func patience(ttl time.Duration) time.Duration {
-	return min(max(ttl/20, 50*time.Millisecond), 250*time.Millisecond)
-}
-
 // A session is one client.
 type session struct {
 	store  *Store
@@ -102,23 +97,44 @@ func (s *session) run(step func()) bool {
 // and waits for no other.
 func (s *session) Lane(key string) int { return s.store.order(key)[0] }
 
-// claim returns the claim of a request, which may be new. It is nil if the owner was withdrawn.
+// enter returns the claim of a request, which may be new, when it has its turn. It is nil if the owner was withdrawn.
+func (s *session) enter(ctx context.Context, r *store.AcquireRequest) (*claim, error) {
+	for {
+		c := s.claim(r)
+		if c == nil {
+			return nil, nil
+		}
+		select {
+		case c.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		switch {
+		case s.find(r.Owner) != c: // it was forgotten meanwhile
+			c.leave()
+		case !c.next(r):
+			c.leave()
+			return nil, nil
+		default:
+			return c, nil
+		}
+	}
+}
+
+// claim returns the claim of a request, or nil if the owner was withdrawn.
 func (s *session) claim(r *store.AcquireRequest) *claim {
-	now := watchdog.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.claims[r.Owner]
-	if c == nil {
-		if s.gone.Has(r.Owner) {
-			return nil
-		}
-		s.forgetIdle(now)
-		c = &claim{
-			session: s, key: r.Key, owner: r.Owner, order: s.store.order(r.Key), turn: make(chan struct{}, 1),
-			votes: make([]*vote, len(s.nodes)), door: anyNode, touched: now,
-		}
-		s.claims[r.Owner] = c
+	if c := s.claims[r.Owner]; c != nil || s.gone.Has(r.Owner) {
+		return c
 	}
+	now := watchdog.Now()
+	s.forgetIdle(now)
+	c := &claim{
+		session: s, key: r.Key, owner: r.Owner, order: s.store.order(r.Key), turn: make(chan struct{}, 1),
+		votes: make([]*vote, len(s.nodes)), door: anyNode, touched: now,
+	}
+	s.claims[r.Owner] = c
 	return c
 }
 
@@ -156,12 +172,14 @@ func (s *session) forgetIdle(now watchdog.Instant) {
 }
 
 // newID returns an owner id for a vote. Nobody can guess it who does not know the claim's.
-func (s *session) newID(v *vote) string {
+func (s *session) newID(owner string, v *vote) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastID++
-	id := v.claim.owner + "." + strconv.FormatUint(s.lastID, 36)
-	s.votes[id] = v
+	id := owner + "." + strconv.FormatUint(s.lastID, 36)
+	if v != nil {
+		s.votes[id] = v
+	}
 	return id
 }
 

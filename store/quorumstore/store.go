@@ -84,6 +84,17 @@ func invalid(format string, args ...any) error {
 // majority is how many nodes make a lease.
 func (s *Store) majority() int { return len(s.nodes)/2 + 1 }
 
+// progress says how far the answers of so many nodes go.
+func (s *Store) progress(answers int, door bool) progress {
+	switch {
+	case answers < s.majority():
+		return undecided
+	case door:
+		return decided
+	}
+	return doorMissing
+}
+
 // Features says that the store has tokens and queues, and what all nodes have of retention. It has no readers, permits,
 // limits or notes. A queue keeps its order while the same node is the first of its key that answers.
 func (s *Store) Features() store.Features {

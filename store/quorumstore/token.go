@@ -60,32 +60,19 @@ func (n *numbers) knows(p *pace) bool {
 // number gives the claim's lease its token. It reports whether a majority of nodes knows it, for which it may have to
 // write it to them.
 func (s *session) number(ctx context.Context, c *claim) bool {
-	unknowing, request := c.choose()
-	written := make(chan struct{}, len(unknowing))
-	for _, v := range unknowing {
-		s.run(func() {
-			s.renewOn(v.node, []store.RenewRequest{request}, []*claim{c})
-			written <- struct{}{}
-		})
-	}
-	for range unknowing {
-		select {
-		case <-written:
-		case <-ctx.Done():
-			return false
-		case <-s.stop:
-			return false
-		}
+	unknowing, r := c.choose()
+	_ = gather(ctx, s, unknowing, func(i int) error { return s.renewOn(c, i, r).Err }, func(int, error) progress {
 		if c.begin() {
-			return true
+			return settled
 		}
-	}
+		return undecided
+	})
 	return c.begin()
 }
 
-// choose takes the largest token of the votes, unless there is a lease. It returns the votes that don't know it, if
-// they are needed, and the request that writes it.
-func (c *claim) choose() (unknowing []*vote, r store.RenewRequest) {
+// choose takes the largest token of the votes, unless there is a lease. It returns the nodes that don't know it, if they
+// are needed, and the request that writes it.
+func (c *claim) choose() (unknowing []int, r *store.RenewRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := watchdog.Refresh()
@@ -99,14 +86,14 @@ func (c *claim) choose() (unknowing []*vote, r store.RenewRequest) {
 		c.clocked = c.lasts(now) != 0
 	}
 	if c.lasts(now) != 0 {
-		return nil, r
+		return nil, nil
 	}
 	for _, v := range c.votes {
 		if v != nil && v.live(now) && !c.knows(&v.pace) {
-			unknowing = append(unknowing, v)
+			unknowing = append(unknowing, v.node)
 		}
 	}
-	return unknowing, store.RenewRequest{
+	return unknowing, &store.RenewRequest{
 		Key: c.key, Owner: c.owner, TTL: c.request.TTL, Token: c.token, Description: c.request.Description,
 	}
 }

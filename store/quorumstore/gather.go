@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package quorumstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+)
+
+const (
+	// doorsMoment is how much longer than a majority the door of a key may take. It knows who waits.
+	doorsMoment = 20 * time.Millisecond
+	// leastMoment is how much longer other nodes may take, at least. Otherwise it is once more as long.
+	leastMoment = 100 * time.Microsecond
+)
+
+// patience is how long one node may take before the others go on without it.
+func patience(ttl time.Duration) time.Duration {
+	return min(max(ttl/20, 50*time.Millisecond), 250*time.Millisecond)
+}
+
+// progress is how far the answers of some nodes go.
+type progress int
+
+const (
+	undecided   progress = iota
+	doorMissing          // a majority is there, and the door is not
+	decided              // both are there
+	settled              // no other answer is needed
+)
+
+// gather makes a call to each node at once, and notes the answers one by one. It ends when all are there, or when the
+// answers are settled. Beyond a majority it waits for a moment only. So a node that is far or hangs delays nobody, and
+// usually all answer, and nothing is left under way. An answer that comes later is dropped: the call itself has to note
+// what matters.
+func gather[T any](ctx context.Context, s *session, nodes []int, call func(node int) T, note func(node int, answer T) progress) error {
+	type answer struct {
+		node int
+		T    T
+	}
+	answers := make(chan answer, len(nodes))
+	for _, i := range nodes {
+		if !s.run(func() { answers <- answer{i, call(i)} }) {
+			return store.ErrClosed
+		}
+	}
+	begun := time.Now()
+	var moment *time.Timer
+	var over <-chan time.Time
+	for range nodes {
+		select {
+		case a := <-answers:
+			wait := doorsMoment
+			switch note(a.node, a.T) {
+			case undecided:
+				continue
+			case settled:
+				return nil
+			case decided:
+				wait = min(max(time.Since(begun), leastMoment), wait)
+			}
+			if moment == nil {
+				moment = time.NewTimer(wait)
+				defer moment.Stop()
+				over = moment.C
+			}
+			moment.Reset(wait)
+		case <-over:
+			return nil
+		case <-s.stop:
+			return store.ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
