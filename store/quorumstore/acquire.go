@@ -21,6 +21,8 @@ const (
 	stallLimit = 100 * time.Millisecond
 	// recheck is about how soon a claim with the door and without a majority asks again.
 	recheck = 30 * time.Millisecond
+	// doorCheck is about how soon the first in the door's queue asks again.
+	doorCheck = 200 * time.Millisecond
 	// tries is how often a claim that may not wait, and has the door, asks the others. Who does not have the door gives
 	// them back at once.
 	tries = 4
@@ -42,14 +44,11 @@ func each[Q, R any](ctx context.Context, s *session, batch []Q, one func(context
 		}
 		return replies
 	}
-	var others sync.WaitGroup
-	for i := 1; i < len(batch); i++ {
-		others.Go(func() { replies[i] = one(ctx, &batch[i]) })
+	var all sync.WaitGroup
+	for i := range batch {
+		all.Go(func() { replies[i] = one(ctx, &batch[i]) })
 	}
-	if len(batch) > 0 {
-		replies[0] = one(ctx, &batch[0])
-	}
-	others.Wait()
+	all.Wait()
 	return replies
 }
 
@@ -104,7 +103,7 @@ func (a *acquisition) run(ctx context.Context) store.AcquireReply {
 		case a.seen[door].Status != store.Granted:
 			a.wanted(a.request.Key)
 			a.giveBackNow(ctx, door)
-			return *a.seen[door]
+			return a.waiting(door)
 		case !a.pressed:
 			a.pressed = true
 			err = a.press(ctx, door)
@@ -113,6 +112,16 @@ func (a *acquisition) run(ctx context.Context) store.AcquireReply {
 		}
 	}
 	return store.AcquireReply{Err: err}
+}
+
+// waiting is the answer to a claim that does not have the door. The first in its queue asks more often than its client
+// would: that a door hangs, nobody tells.
+func (a *acquisition) waiting(door int) store.AcquireReply {
+	reply := *a.seen[door]
+	if reply.Status == store.Waiting && reply.Rank == 0 && (reply.Recheck == 0 || reply.Recheck > doorCheck) {
+		reply.Recheck = backoff.Jitter(doorCheck, 0.3)
+	}
+	return reply
 }
 
 // first returns the nodes to ask first.
@@ -253,6 +262,10 @@ func (a *acquisition) minority(ctx context.Context, door int) store.AcquireReply
 		worst.Status, worst.HolderNotified = store.Held, false
 		return worst
 	}
+	if i := a.behindLease(); i >= 0 {
+		a.giveBack(i)
+		return a.waiting(i)
+	}
 	if a.hasStalled() {
 		a.giveBack(door)
 	}
@@ -260,6 +273,27 @@ func (a *acquisition) minority(ctx context.Context, door int) store.AcquireReply
 		Status: store.Waiting, Holder: worst.Holder, Remaining: worst.Remaining, Ticket: max(worst.Ticket, 1),
 		WillNotify: worst.WillNotify, Recheck: backoff.Jitter(recheck, 0.5),
 	}
+}
+
+// behindLease returns the first node where the claim waits behind a lease, or -1. That has a majority without the door,
+// which did not answer when it began, and needs the door in case that another node fails.
+func (a *acquisition) behindLease() int {
+	a.claim.mu.Lock()
+	defer a.claim.mu.Unlock()
+	first, has := make(map[string]int), make(map[string]int)
+	for _, i := range a.order {
+		v := a.claim.votes[i]
+		if v == nil || v.until != 0 || v.behind == "" || a.seen[i] == nil || a.seen[i].Status != store.Waiting {
+			continue
+		}
+		if has[v.behind]++; has[v.behind] == 1 {
+			first[v.behind] = i
+		}
+		if has[v.behind] >= a.store.majority() {
+			return first[v.behind]
+		}
+	}
+	return -1
 }
 
 // hasStalled reports whether the claim has had the door for too long. Another one, with another door, may have the rest.

@@ -21,10 +21,11 @@ func (s *session) ask(c *claim, i int, wait bool) store.AcquireReply {
 	sent := watchdog.Now()
 	reply := s.nodes[i].Acquire(ctx, []store.AcquireRequest{r})[0]
 	s.judge(i, reply.Err, reply.Grace)
+	holder := ""
 	if reply.Err == nil && (reply.Status == store.Held || reply.Status == store.Waiting) {
-		reply.Holder, reply.Err = s.store.meet(i, reply.Holder)
+		holder, reply.Holder, reply.Err = s.store.meet(i, reply.Holder)
 	}
-	c.note(v, &r, &reply, sent)
+	c.note(v, &r, &reply, sent, holder)
 	reply.HolderToken, reply.Mark = 0, 0 // those of one node
 	return reply
 }
@@ -62,7 +63,7 @@ func (s *session) prepare(c *claim, i int, wait bool) (*vote, store.AcquireReque
 }
 
 // note notes what an answer means for a vote.
-func (c *claim) note(v *vote, r *store.AcquireRequest, reply *store.AcquireReply, sent watchdog.Instant) {
+func (c *claim) note(v *vote, r *store.AcquireRequest, reply *store.AcquireReply, sent watchdog.Instant, holder string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := watchdog.Refresh()
@@ -82,7 +83,7 @@ func (c *claim) note(v *vote, r *store.AcquireRequest, reply *store.AcquireReply
 	case v.until != 0: // it was lost
 		c.endLocked(v)
 	case reply.Status == store.Waiting:
-		v.waits(sent, reply.Ticket)
+		v.waits(sent, reply.Ticket, holder)
 		if c.door != anyNode && c.door != v.node {
 			c.endLocked(v)
 		}
@@ -96,12 +97,13 @@ func (c *claim) note(v *vote, r *store.AcquireRequest, reply *store.AcquireReply
 	}
 }
 
-// retake asks a node for a vote beside those of a lease. It may only become one while a majority is trusted (Q3).
+// retake asks a node for a vote beside those of a lease, and queues for it. It may only become one while a majority is
+// trusted (Q3).
 func (s *session) retake(c *claim, i int) {
 	c.mu.Lock()
 	may := c.trusted(watchdog.Refresh())
 	c.mu.Unlock()
 	if may {
-		s.ask(c, i, false)
+		s.ask(c, i, true)
 	}
 }

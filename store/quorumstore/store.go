@@ -158,11 +158,11 @@ func unmark(text string) (mark, string) {
 	return mark{text[1 : 1+hashLen], text[1+hashLen : markedLen-1]}, text[markedLen:]
 }
 
-// meet takes the mark off a holder's description, and finds out whether that has the same nodes.
-func (s *Store) meet(node int, holder string) (string, error) {
+// meet takes the mark off a holder's description. It returns which claim that is, or finds out that it has other nodes.
+func (s *Store) meet(node int, holder string) (claim, text string, err error) {
 	m, text := unmark(holder)
 	if holder != "" && m.set != s.set {
-		return text, &SetError{s.nodes[node].Name, text}
+		return "", text, &SetError{s.nodes[node].Name, text}
 	}
-	return text, nil
+	return m.claim, text, nil
 }

@@ -22,6 +22,7 @@ type vote struct {
 	margin  time.Duration    // by which our clock and the node's may differ until then
 	offered bool             // a message says that the node has granted it
 	ticket  int64            // its place in the queue
+	behind  string           // while it waits: the claim that has the node
 	pace                     // its tokens
 
 	flying  int           // requests without an answer so far
@@ -45,8 +46,8 @@ func (v *vote) sent(now watchdog.Instant) {
 }
 
 // waits notes an answer that the vote is not granted, but a place in the queue.
-func (v *vote) waits(sent watchdog.Instant, ticket int64) {
-	v.before, v.offered, v.ticket = sent, false, ticket
+func (v *vote) waits(sent watchdog.Instant, ticket int64, holder string) {
+	v.before, v.offered, v.ticket, v.behind = sent, false, ticket, holder
 }
 
 // answered notes that a request has ended, and with which error.
