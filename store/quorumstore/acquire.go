@@ -21,8 +21,6 @@ const (
 	stallLimit = 100 * time.Millisecond
 	// recheck is about how soon a claim with the door and without a majority asks again.
 	recheck = 30 * time.Millisecond
-	// doorCheck is about how soon the first in the door's queue asks again.
-	doorCheck = 200 * time.Millisecond
 	// tries is how often a claim that may not wait, and has the door, asks the others. Who does not have the door gives
 	// them back at once.
 	tries = 4
@@ -114,14 +112,12 @@ func (a *acquisition) run(ctx context.Context) store.AcquireReply {
 	return store.AcquireReply{Err: err}
 }
 
-// waiting is the answer to a claim that does not have the door. The first in its queue asks more often than its client
-// would: that a door hangs, nobody tells.
+// waiting is the answer to a claim that does not have the door.
 func (a *acquisition) waiting(door int) store.AcquireReply {
-	reply := *a.seen[door]
-	if reply.Status == store.Waiting && reply.Rank == 0 && (reply.Recheck == 0 || reply.Recheck > doorCheck) {
-		reply.Recheck = backoff.Jitter(doorCheck, 0.3)
+	if a.seen[door].Status == store.Waiting {
+		a.watch()
 	}
-	return reply
+	return *a.seen[door]
 }
 
 // first returns the nodes to ask first.

@@ -13,32 +13,23 @@ import (
 )
 
 const (
-	// probePause is the time between two looks at a node that did not answer.
-	probePause = 100 * time.Millisecond
-	// probeLimit is how long such a look may take.
-	probeLimit = time.Second
+	// lookPause is the time between two looks at a node.
+	lookPause = 200 * time.Millisecond
+	// lookLimit is how long a look may take.
+	lookLimit = 250 * time.Millisecond
+	// watchFor is how long nodes are looked at after a claim was told to wait: longer than the pause between its requests.
+	watchFor = 5 * time.Second
 )
 
 // A node is a client's connection to one of the stores, and what the client thinks of it.
 type node struct {
 	store.Session
 
+	looks chan struct{} // wakes who looks at it
+
 	mu     sync.Mutex
-	silent bool             // it did not answer lately, and is being probed
+	silent bool             // it did not answer lately
 	grace  watchdog.Instant // it grants nothing until then
-}
-
-func (n *node) open(s store.Session) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.Session = s
-}
-
-func (n *node) close(ctx context.Context) error {
-	if n.Session == nil { // Open has failed
-		return nil
-	}
-	return n.Close(ctx)
 }
 
 // absent reports whether requests should do without the node.
@@ -72,36 +63,73 @@ func (s *session) judge(i int, err error, grace time.Duration) {
 	}
 }
 
-// doubt does without a node until it answers a probe.
+// doubt does without a node until it answers a look. Those that wait there are to ask elsewhere.
 func (s *session) doubt(i int) {
 	n := s.nodes[i]
 	n.mu.Lock()
-	was := n.silent || n.Session == nil
-	n.silent = n.silent || n.Session != nil
+	was := n.silent
+	n.silent = true
 	n.mu.Unlock()
 	if !was {
-		s.run(func() { s.probe(n) })
+		n.wake()
+		s.notify(store.Event{Kind: store.EventResync})
 	}
 }
 
-// probe asks a silent node until it answers.
-func (s *session) probe(n *node) {
+// watch looks at all nodes while claims wait. That a node hangs, nobody tells.
+func (s *session) watch() {
+	s.mu.Lock()
+	s.waited = watchdog.Now()
+	s.mu.Unlock()
+	for _, n := range s.nodes {
+		n.wake()
+	}
+}
+
+func (n *node) wake() {
+	select {
+	case n.looks <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// look asks a node for a sign of life, while it is silent or claims wait.
+func (s *session) look(i int) {
+	n := s.nodes[i]
+	pause := time.NewTimer(lookPause)
+	defer pause.Stop()
 	for {
-		ctx, cancel := context.WithTimeout(context.Background(), probeLimit)
-		_, err := n.Inspect(ctx, "quorumstore/probe")
-		cancel()
-		if err == nil || !abstains(err) {
+		select {
+		case <-n.looks:
+		case <-s.stop:
+			return
+		}
+		for s.needsLook(n) {
+			pause.Reset(lookPause)
+			select {
+			case <-pause.C:
+			case <-s.stop:
+				return
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+			_, err := n.Inspect(ctx, "quorumstore/look")
+			cancel()
+			if err != nil && abstains(err) {
+				s.doubt(i)
+				continue
+			}
 			n.mu.Lock()
 			n.silent = false
 			n.mu.Unlock()
-			return
-		}
-		timer := time.NewTimer(probePause)
-		select {
-		case <-timer.C:
-		case <-s.stop:
-			timer.Stop()
-			return
 		}
 	}
+}
+
+func (s *session) needsLook(n *node) bool {
+	n.mu.Lock()
+	silent := n.silent
+	n.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return silent || s.waited != 0 && watchdog.Now().Sub(s.waited) < watchFor
 }

@@ -21,8 +21,8 @@ const (
 	forces = 4
 )
 
-// look asks all nodes what they have of a key. A majority answers, or there is an error.
-func (s *session) look(ctx context.Context, key string) (map[int]store.Info, error) {
+// see asks all nodes what they have of a key. A majority answers, or there is an error.
+func (s *session) see(ctx context.Context, key string) (map[int]store.Info, error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s *session) sum(key string, seen map[int]store.Info) (info store.Info, hol
 
 // Inspect shows the holder that most nodes have, and the queue at the door. The token is the largest that they know.
 func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
-	seen, err := s.look(ctx, key)
+	seen, err := s.see(ctx, key)
 	if err != nil {
 		return store.Info{}, err
 	}
@@ -203,7 +203,7 @@ func (s *session) listNode(ctx context.Context, n *node, prefix string, known ma
 // Force takes the votes of one claim, each by the token that its node shows. It looks again until the claim has no
 // majority, because its client may have taken a vote anew.
 func (s *session) Force(ctx context.Context, key string, token int64) (bool, error) {
-	seen, err := s.look(ctx, key)
+	seen, err := s.see(ctx, key)
 	if err != nil {
 		return false, err
 	}
@@ -218,7 +218,7 @@ func (s *session) Force(ctx context.Context, key string, token int64) (bool, err
 		if err := s.forceVotes(ctx, key, holder, seen); err != nil {
 			return false, err
 		}
-		if seen, err = s.look(ctx, key); err != nil {
+		if seen, err = s.see(ctx, key); err != nil {
 			return false, err
 		}
 		if now, still := s.sum(key, seen); !now.Held || still != holder {

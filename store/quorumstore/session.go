@@ -38,6 +38,7 @@ type session struct {
 	votes  map[string]*vote            // by id
 	gone   tombstone.Owners            // released while a request of theirs may come
 	hot    map[string]watchdog.Instant // the keys that others want, until then
+	waited watchdog.Instant            // when a claim was last told to wait
 	lastID uint64
 }
 
@@ -55,8 +56,8 @@ func (s *Store) Open(id string, notify func(store.Event)) (store.Session, error)
 		store: s, notify: notify, stop: make(chan struct{}), claims: make(map[string]*claim), votes: make(map[string]*vote),
 		hot: make(map[string]watchdog.Instant),
 	}
-	for range s.nodes {
-		c.nodes = append(c.nodes, new(node)) // all of them first: an event may come at once
+	for range s.nodes { // all of them first: events may come at once
+		c.nodes = append(c.nodes, &node{looks: make(chan struct{}, 1)})
 	}
 	for i, n := range s.nodes {
 		opened, err := n.Store.Open(id, func(e store.Event) { c.event(i, e) })
@@ -64,7 +65,10 @@ func (s *Store) Open(id string, notify func(store.Event)) (store.Session, error)
 			_ = c.Close(context.Background())
 			return nil, err
 		}
-		c.nodes[i].open(opened)
+		c.nodes[i].Session = opened
+	}
+	for i := range s.nodes {
+		c.run(func() { c.look(i) })
 	}
 	return c, nil
 }
@@ -231,7 +235,9 @@ func (s *session) Close(ctx context.Context) error {
 	errs := make([]error, len(s.nodes))
 	var closing sync.WaitGroup
 	for i, n := range s.nodes {
-		closing.Go(func() { errs[i] = n.close(ctx) })
+		if n.Session != nil { // otherwise Open has failed
+			closing.Go(func() { errs[i] = n.Close(ctx) })
+		}
 	}
 	closing.Wait()
 	s.background.Wait()
@@ -241,11 +247,10 @@ func (s *session) Close(ctx context.Context) error {
 // event handles what a node tells.
 func (s *session) event(i int, e store.Event) {
 	switch e.Kind {
-	case store.EventDisconnected, store.EventResync:
-		if e.Kind == store.EventDisconnected {
-			s.doubt(i)
-		}
-		s.notify(store.Event{Kind: store.EventResync}) // all ask again, other nodes too
+	case store.EventDisconnected:
+		s.doubt(i)
+	case store.EventResync:
+		s.notify(store.Event{Kind: store.EventResync})
 	case store.EventGrant, store.EventWake:
 		if v := s.voteOf(e.Owner); v != nil {
 			s.offered(v, e.Kind == store.EventGrant)
