@@ -58,6 +58,7 @@ type acquisition struct {
 	request *store.AcquireRequest
 	start   watchdog.Instant
 	asked   []bool                      // by node
+	queued  []bool                      // the node may have given a place in its queue
 	seen    map[int]*store.AcquireReply // of the nodes that have answered
 	pressed bool                        // who has the door has asked the others
 }
@@ -74,7 +75,10 @@ func (s *session) acquire(ctx context.Context, r *store.AcquireRequest) store.Ac
 		return store.AcquireReply{Status: store.Withdrawn}
 	}
 	defer c.leave()
-	a := acquisition{session: s, claim: c, request: r, start: watchdog.Now(), asked: make([]bool, len(s.nodes)), seen: make(map[int]*store.AcquireReply)}
+	a := acquisition{
+		session: s, claim: c, request: r, start: watchdog.Now(), seen: make(map[int]*store.AcquireReply),
+		asked: make([]bool, len(s.nodes)), queued: make([]bool, len(s.nodes)),
+	}
 	reply := a.run(ctx)
 	if reply.Err != nil && ctx.Err() == nil || reply.Err == nil && reply.Status != store.Granted && reply.Status != store.Waiting {
 		c.giveBack(nowhere)
@@ -98,6 +102,8 @@ func (a *acquisition) run(ctx context.Context) store.AcquireReply {
 			err = a.ask(ctx, next[:1], false)
 		case a.granted() >= a.store.majority() && (a.seen[door].Status == store.Granted || a.isTrusted()):
 			return a.finish(ctx, door)
+		case a.seen[door].Status == store.Held && a.request.Wait && !a.queued[door]:
+			err = a.ask(ctx, []int{door}, false) // those before it do not answer
 		case a.seen[door].Status != store.Granted:
 			a.wanted(a.request.Key)
 			a.giveBackNow(ctx, door)
@@ -122,29 +128,16 @@ func (a *acquisition) waiting(door int) store.AcquireReply {
 
 // first returns the nodes to ask first.
 func (a *acquisition) first() []int {
-	present := a.present()
+	present := a.present(a.order)
 	if !a.isWanted(a.request.Key) || a.has() {
 		return present
 	}
 	return present[:1]
 }
 
-// present returns the nodes to ask, in their order: those that answer, or all if these are no majority.
-func (a *acquisition) present() (present []int) {
-	for _, i := range a.order {
-		if !a.nodes[i].absent() {
-			present = append(present, i)
-		}
-	}
-	if len(present) < a.store.majority() {
-		return a.order
-	}
-	return present
-}
-
 // unasked returns the nodes that were not asked yet.
 func (a *acquisition) unasked() (nodes []int) {
-	for _, i := range a.present() {
+	for _, i := range a.present(a.order) {
 		if !a.asked[i] {
 			nodes = append(nodes, i)
 		}
@@ -165,8 +158,8 @@ func (a *acquisition) doorThatAnswered() int {
 // ask asks nodes at once, beginning with the door. The others get no place in their queues, unless that is said. The error
 // is that of ctx, or one that is final.
 func (a *acquisition) ask(ctx context.Context, nodes []int, queue bool) (final error) {
-	for _, i := range nodes {
-		a.asked[i] = true
+	for n, i := range nodes {
+		a.asked[i], a.queued[i] = true, a.queued[i] || queue || n == 0
 	}
 	holds := a.isTrusted()
 	call := func(i int) store.AcquireReply {
@@ -187,7 +180,7 @@ func (a *acquisition) ask(ctx context.Context, nodes []int, queue bool) (final e
 func (a *acquisition) press(ctx context.Context, door int) error {
 	for try := range tries {
 		var others []int
-		for _, i := range a.present() {
+		for _, i := range a.present(a.order) {
 			if r := a.seen[i]; i != door && (r == nil || r.Err != nil || r.Status != store.Granted) {
 				others = append(others, i)
 			}

@@ -12,15 +12,19 @@ import (
 // ask sends a claim's request to one node, and notes what the answer means for the vote. The answer is that of the node,
 // as the claim's client may see it.
 func (s *session) ask(c *claim, i int, wait bool) store.AcquireReply {
-	v, r := s.prepare(c, i, wait)
-	if v == nil {
-		return store.AcquireReply{Err: store.ErrUnreachable} // its last request has no answer yet
+	v, r, landed := s.prepare(c, i, wait)
+	for landed != nil { // or answers would overtake each other
+		<-landed
+		v, r, landed = s.prepare(c, i, wait)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience(r.TTL))
+	if v == nil {
+		return store.AcquireReply{Err: store.ErrUnreachable} // the claim has ended
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.nodes[i].patience(r.TTL))
 	defer cancel()
 	sent := watchdog.Now()
 	reply := s.nodes[i].Acquire(ctx, []store.AcquireRequest{r})[0]
-	s.judge(i, reply.Err, reply.Grace)
+	s.judge(i, sent, reply.Err, reply.Grace)
 	holder := ""
 	if reply.Err == nil && (reply.Status == store.Held || reply.Status == store.Waiting) {
 		holder, reply.Holder, reply.Err = s.store.meet(i, reply.Holder)
@@ -30,27 +34,29 @@ func (s *session) ask(c *claim, i int, wait bool) store.AcquireReply {
 	return reply
 }
 
-// prepare returns the vote for which a node is asked, which may be a new one, and the request. The vote is nil if the node
-// should not be asked now.
-func (s *session) prepare(c *claim, i int, wait bool) (*vote, store.AcquireRequest) {
+// prepare returns the vote for which a node is asked, which may be a new one, and the request. The vote is nil if the claim
+// has ended. If another request is on its way, landed is closed when that is over.
+func (s *session) prepare(c *claim, i int, wait bool) (v *vote, r store.AcquireRequest, landed chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := watchdog.Refresh()
-	v := c.votes[i]
+	v = c.votes[i]
 	if v != nil && v.dead(now) {
 		c.endLocked(v)
 		v = nil
 	}
 	switch {
-	case c.releases != nil, c.over, v != nil && v.flying > 0:
-		return nil, store.AcquireRequest{}
+	case c.releases != nil, c.over:
+		return nil, r, nil
+	case v != nil && v.flying > 0:
+		return nil, r, v.landing()
 	case v == nil:
 		v = &vote{claim: c, node: i}
 		v.id = s.newID(c.owner, v)
 		c.votes[i] = v
 	}
 	v.sent(now)
-	r := c.request
+	r = c.request
 	r.Owner, r.Wait = v.id, wait
 	if i != c.order[0] || v.ticket != 0 {
 		r.Ticket = v.ticket
@@ -59,7 +65,7 @@ func (s *session) prepare(c *claim, i int, wait bool) (*vote, store.AcquireReque
 	if i != c.order[0] {
 		r.QueueLimit = 0
 	}
-	return v, r
+	return v, r, nil
 }
 
 // note notes what an answer means for a vote.

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/memstore"
 	"github.com/asynclock/asynclock-go/store/quorumstore"
@@ -17,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) {
 	kit.InParallel(16) // what runs in real time waits for TTLs
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, redistest.Leftover()...)
 }
 
 // over returns a quorum of stores, named by their place.

@@ -12,20 +12,18 @@ import (
 const (
 	// doorsMoment is how much longer than a majority the door of a key may take. It knows who waits.
 	doorsMoment = 20 * time.Millisecond
+	// allsMoment is how much longer all may take, where it matters what they say.
+	allsMoment = 250 * time.Millisecond
 	// leastMoment is how much longer other nodes may take, at least. Otherwise it is once more as long.
 	leastMoment = 100 * time.Microsecond
 )
-
-// patience is how long one node may take before the others go on without it.
-func patience(ttl time.Duration) time.Duration {
-	return min(max(ttl/20, 50*time.Millisecond), 250*time.Millisecond)
-}
 
 // progress is how far the answers of some nodes go.
 type progress int
 
 const (
 	undecided   progress = iota
+	allWanted            // a majority is there, and all others matter
 	doorMissing          // a majority is there, and the door is not
 	decided              // both are there
 	settled              // no other answer is needed
@@ -58,6 +56,8 @@ func gather[T any](ctx context.Context, s *session, nodes []int, call func(node 
 				continue
 			case settled:
 				return nil
+			case allWanted:
+				wait = allsMoment
 			case decided:
 				wait = min(max(time.Since(begun), leastMoment), wait)
 			}

@@ -16,7 +16,9 @@ const (
 	// lookPause is the time between two looks at a node.
 	lookPause = 200 * time.Millisecond
 	// lookLimit is how long a look may take.
-	lookLimit = 250 * time.Millisecond
+	lookLimit = time.Second
+	// mostPatience is the longest time for which a node may be silent before the others go on without it.
+	mostPatience = 2 * time.Second
 	// watchFor is how long nodes are looked at after a claim was told to wait: longer than the pause between its requests.
 	watchFor = 5 * time.Second
 )
@@ -30,6 +32,7 @@ type node struct {
 	mu     sync.Mutex
 	silent bool             // it did not answer lately
 	grace  watchdog.Instant // it grants nothing until then
+	pace   time.Duration    // that of its slowest answer lately
 }
 
 // absent reports whether requests should do without the node.
@@ -39,14 +42,27 @@ func (n *node) absent() bool {
 	return n.silent || n.grace != 0 && watchdog.Now() < n.grace
 }
 
+// present returns those of the nodes that are not absent, or all if these are no majority.
+func (s *session) present(order []int) (present []int) {
+	for _, i := range order {
+		if !s.nodes[i].absent() {
+			present = append(present, i)
+		}
+	}
+	if len(present) < s.store.majority() {
+		return order
+	}
+	return present
+}
+
 // abstains reports whether an error is about the node, and not about the request.
 func abstains(err error) bool {
 	return errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrOutcomeUnknown) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// judge notes what the answer of a node says about it.
-func (s *session) judge(i int, err error, grace time.Duration) {
+// judge notes what the answer to a request says about a node.
+func (s *session) judge(i int, sent watchdog.Instant, err error, grace time.Duration) {
 	n := s.nodes[i]
 	var graced *store.GraceError
 	if errors.As(err, &graced) {
@@ -56,6 +72,7 @@ func (s *session) judge(i int, err error, grace time.Duration) {
 		s.doubt(i)
 		return
 	}
+	n.answered(sent)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.grace = 0; grace > 0 {
@@ -93,36 +110,51 @@ func (n *node) wake() {
 	}
 }
 
-// look asks a node for a sign of life, while it is silent or claims wait.
+// look asks a node for a sign of life: when it is woken, and then while it is silent or claims wait.
 func (s *session) look(i int) {
 	n := s.nodes[i]
-	pause := time.NewTimer(lookPause)
-	defer pause.Stop()
 	for {
 		select {
 		case <-n.looks:
 		case <-s.stop:
 			return
 		}
-		for s.needsLook(n) {
-			pause.Reset(lookPause)
-			select {
-			case <-pause.C:
-			case <-s.stop:
-				return
-			}
+		for again := true; again; again = s.needsLook(n) {
 			ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+			sent := watchdog.Now()
 			_, err := n.Inspect(ctx, "quorumstore/look")
 			cancel()
 			if err != nil && abstains(err) {
 				s.doubt(i)
-				continue
+			} else {
+				n.answered(sent)
 			}
-			n.mu.Lock()
-			n.silent = false
-			n.mu.Unlock()
+			pause := time.NewTimer(lookPause)
+			select {
+			case <-pause.C:
+			case <-s.stop:
+				pause.Stop()
+				return
+			}
 		}
 	}
+}
+
+// answered notes that a node has answered a request that was sent then.
+func (n *node) answered(sent watchdog.Instant) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.silent = false
+	n.pace = max(watchdog.Now().Sub(sent), n.pace*7/8)
+}
+
+// patience is how long the node may take before the others go on without it: a twentieth of the TTL, at least 50 ms. A
+// node that was slow lately has four times as long as it took, up to a quarter of the TTL.
+func (n *node) patience(ttl time.Duration) time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	least := max(ttl/20, 50*time.Millisecond)
+	return min(max(4*n.pace, least), max(ttl/4, least), mostPatience)
 }
 
 func (s *session) needsLook(n *node) bool {

@@ -14,7 +14,7 @@ import (
 
 const (
 	// releaseLimit is how long a node may take for one release.
-	releaseLimit = 250 * time.Millisecond
+	releaseLimit = time.Second
 	// firstPause and longestPause are between the tries of a release.
 	firstPause   = 20 * time.Millisecond
 	longestPause = 500 * time.Millisecond
@@ -46,11 +46,7 @@ func (v *vote) end(r *store.ReleaseRequest) {
 	if v.until > now {
 		last = last.Add(v.until.Sub(now))
 	}
-	var landed chan struct{}
-	if v.flying > 0 {
-		landed = make(chan struct{})
-		v.landed = landed
-	}
+	landed := v.landing()
 	if !s.run(func() { s.release1(v, request, landed, last) }) {
 		v.release.err = store.ErrClosed
 		close(v.release.tried)
@@ -70,9 +66,10 @@ func (s *session) release1(v *vote, r store.ReleaseRequest, landed chan struct{}
 	v.claim.mu.Unlock()
 	for failures := 0; ; failures++ {
 		ctx, cancel := context.WithTimeout(context.Background(), releaseLimit)
+		sent := watchdog.Now()
 		reply := s.nodes[v.node].Release(ctx, []store.ReleaseRequest{r})[0]
 		cancel()
-		s.judge(v.node, reply.Err, 0)
+		s.judge(v.node, sent, reply.Err, 0)
 		v.release.note(reply, failures == 0)
 		if reply.Err == nil || !abstains(reply.Err) || watchdog.Refresh() > last {
 			return
@@ -216,7 +213,7 @@ func (c *claim) sumUp(releases []*release, held bool) store.ReleaseReply {
 	}
 	switch {
 	case len(c.votes)-silent < c.session.store.majority():
-		if err == nil || errors.Is(err, store.ErrClosed) {
+		if err == nil || abstains(err) {
 			err = store.ErrOutcomeUnknown
 		}
 		return store.ReleaseReply{Err: err}

@@ -99,11 +99,11 @@ func (s *session) renewOn(c *claim, i int, r *store.RenewRequest) store.RenewRep
 	q := *r
 	q.Owner, q.Token, q.Description = v.id, max(r.Token, c.token), s.store.describe(c.owner, r.Description)
 	c.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), max(r.TTL/5, patience(r.TTL)))
+	ctx, cancel := context.WithTimeout(context.Background(), max(r.TTL/5, s.nodes[i].patience(r.TTL)))
 	defer cancel()
 	sent := watchdog.Now()
 	reply := s.nodes[i].Renew(ctx, []store.RenewRequest{q})[0]
-	s.judge(i, reply.Err, 0)
+	s.judge(i, sent, reply.Err, 0)
 	v.renewed(&q, &reply, sent)
 	return reply
 }

@@ -34,7 +34,7 @@ func (s *session) see(ctx context.Context, key string) (map[int]store.Info, erro
 	defer cancel()
 	seen := make(map[int]store.Info)
 	var failed error
-	err := gather(ctx, s, s.store.order(key), func(i int) answer {
+	err := gather(ctx, s, s.present(s.store.order(key)), func(i int) answer {
 		info, err := s.nodes[i].Inspect(limit, key)
 		return answer{info, err}
 	}, func(i int, a answer) progress {
@@ -43,7 +43,10 @@ func (s *session) see(ctx context.Context, key string) (map[int]store.Info, erro
 			return undecided
 		}
 		seen[i] = a.Info
-		return s.store.progress(len(seen), false)
+		if len(seen) >= s.store.majority() {
+			return allWanted // each may know a larger token
+		}
+		return undecided
 	})
 	switch {
 	case err != nil:
@@ -120,7 +123,7 @@ func (s *session) lost(ctx context.Context, key string) error {
 	defer cancel()
 	var failed error
 	answers, lost := 0, store.ErrExpired
-	err := gather(ctx, s, s.store.order(key), func(i int) error {
+	err := gather(ctx, s, s.present(s.store.order(key)), func(i int) error {
 		return s.nodes[i].Renew(limit, []store.RenewRequest{stranger})[0].Err
 	}, func(_ int, err error) progress {
 		switch {

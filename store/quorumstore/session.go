@@ -247,9 +247,8 @@ func (s *session) Close(ctx context.Context) error {
 // event handles what a node tells.
 func (s *session) event(i int, e store.Event) {
 	switch e.Kind {
-	case store.EventDisconnected:
-		s.doubt(i)
-	case store.EventResync:
+	case store.EventDisconnected, store.EventResync:
+		s.nodes[i].wake() // it may be dead
 		s.notify(store.Event{Kind: store.EventResync})
 	case store.EventGrant, store.EventWake:
 		if v := s.voteOf(e.Owner); v != nil {

@@ -59,6 +59,14 @@ func (v *vote) answered(err error) {
 	}
 }
 
+// landing returns what is closed when no request is on its way, or nil if none is.
+func (v *vote) landing() chan struct{} {
+	if v.flying > 0 && v.landed == nil {
+		v.landed = make(chan struct{})
+	}
+	return v.landed
+}
+
 // extend moves the vote's end. A request that was sent then has set a TTL.
 func (v *vote) extend(sent watchdog.Instant, ttl, set time.Duration) {
 	if set > 0 {

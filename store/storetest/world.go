@@ -39,11 +39,12 @@ type world struct {
 	*testing.T
 	store store.Store
 	key   string
+	later bool // ShowsLaterTokens
 }
 
-func newWorld(t *testing.T, store store.Store) *world {
+func newWorld(t *testing.T, store store.Store, later bool) *world {
 	t.Helper()
-	return &world{T: t, store: store, key: "storetest/" + random(9)}
+	return &world{T: t, store: store, key: "storetest/" + random(9), later: later}
 }
 
 // random returns n random bytes as text.
