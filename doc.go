@@ -16,7 +16,8 @@
 //   - [github.com/asynclock/asynclock-go/store/springredis] and
 //     [github.com/asynclock/asynclock-go/store/sqlstore/springsql]: shared with Spring Integration's
 //     RedisLockRegistry and JdbcLockRegistry.
-//   - [github.com/asynclock/asynclock-go/store/anystore]: any of these by a URL.
+//   - [github.com/asynclock/asynclock-go/store/quorumstore]: a majority of several servers.
+//   - [github.com/asynclock/asynclock-go/store/anystore]: any of these by a URL, except a majority.
 //   - [github.com/asynclock/asynclock-go/store/memstore]: one process, for tests.
 //   - [github.com/asynclock/asynclock-go/asynclocktest]: a store in memory that fails as a
 //     test says, for tests of programs that use locks.

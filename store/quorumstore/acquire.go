@@ -21,8 +21,8 @@ const (
 	stallLimit = 100 * time.Millisecond
 	// recheck is about how soon a claim with the door and without a majority asks again.
 	recheck = 30 * time.Millisecond
-	// tries is how often a claim that may not wait, and has the door, asks the others. Who does not have the door gives
-	// them back at once.
+	// tries is how often a claim that may not wait, and has the door, asks the others. A claim without the door gives them
+	// back at once.
 	tries = 4
 	// tryPause is the time between two of these tries.
 	tryPause = 3 * time.Millisecond

@@ -114,8 +114,8 @@ func (c *claim) endLocked(v *vote) {
 	v.end(&store.ReleaseRequest{Key: c.key})
 }
 
-// next prepares the claim for a request to acquire. What is left of a lease that has ended is given back, so that the claim
-// may have another one. It reports false if the claim was released.
+// next prepares the claim for a request to acquire. It gives back the rest of a lease that has ended, so that the claim may
+// have another one. It reports false if the claim was released.
 func (c *claim) next(r *store.AcquireRequest) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@
 //		quorumstore.Node{Name: "b", Store: redisB},
 //		quorumstore.Node{Name: "c", Store: redisC},
 //	)
-//	client, err := asynclock.NewWithStore(nodes)
+//	client, err := asynclock.New(nodes)
 //
 // It is votes, not consensus: use it with fences. docs/quorum.md says when to use it, and what else survives a server.
 //
@@ -25,8 +25,8 @@
 //   - Q6. Only the answer to a request makes a vote. A message makes its claim ask.
 //   - Q7. A lease's token is the largest of its votes. A vote counts only if its node will give no smaller one, nor
 //     the same: see token.go.
-//   - Q8. Each key has an order of the nodes. The first one that answers is the door, where clients queue. Who does not
-//     have the door gives back all other votes, and who can have no majority gives back all.
+//   - Q8. Each key has an order of the nodes. The first one that answers is the door, where clients queue. A claim
+//     without the door gives back all other votes, and a claim that can have no majority gives back all.
 //
 // To read the code, begin with vote.go and claim.go, which have the rules. acquire.go, renew.go and release.go ask the
 // nodes; see.go shows what they have.

@@ -23,7 +23,7 @@ type Node struct {
 	// Name is the same in every client, and belongs to one server for ever. It may be a host's. Clients whose nodes
 	// have other names are refused.
 	Name string
-	// Store has queues and tokens, and counts TTLs. What it holds is of this quorum alone.
+	// Store has queues and tokens, and counts TTLs. It holds locks of this quorum alone.
 	Store store.Store
 }
 
