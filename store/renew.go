@@ -9,7 +9,7 @@ type RenewRequest struct {
 	Key          string
 	Owner        string
 	TTL          time.Duration
-	Token        int64  // the last token used; the store's next one is larger
+	Token        int64  // the last token used; the store's next one is larger. With 0, a lost holding is never brought back
 	NotifyQueued bool   // as in [AcquireRequest], from now on; false changes nothing
 	Description  string // of the owner, in case the store has lost it
 	// Share is what the owner has now. Of Permits the store lowers a larger weight to this one, and

@@ -63,11 +63,12 @@ type acquisition struct {
 	pressed bool                        // who has the door has asked the others
 }
 
-func (s *session) acquire(ctx context.Context, r *store.AcquireRequest) store.AcquireReply {
+func (s *session) acquire(ctx context.Context, q *store.AcquireRequest) store.AcquireReply {
+	r := *q // a late answer may need it
 	if err := s.store.Features().Check(r.Share, r.Extra); err != nil {
 		return store.AcquireReply{Err: err}
 	}
-	c, err := s.enter(ctx, r)
+	c, err := s.enter(ctx, &r)
 	if err != nil {
 		return store.AcquireReply{Err: err}
 	}
@@ -76,7 +77,7 @@ func (s *session) acquire(ctx context.Context, r *store.AcquireRequest) store.Ac
 	}
 	defer c.leave()
 	a := acquisition{
-		session: s, claim: c, request: r, start: watchdog.Now(), seen: make(map[int]*store.AcquireReply),
+		session: s, claim: c, request: &r, start: watchdog.Now(), seen: make(map[int]*store.AcquireReply),
 		asked: make([]bool, len(s.nodes)), queued: make([]bool, len(s.nodes)),
 	}
 	reply := a.run(ctx)
@@ -166,7 +167,7 @@ func (a *acquisition) ask(ctx context.Context, nodes []int, queue bool) (final e
 		return a.session.ask(a.claim, i, a.request.Wait && (queue || i == nodes[0]) && !holds)
 	}
 	err := gather(ctx, a.session, nodes, call, func(i int, reply store.AcquireReply) progress {
-		if reply.Err != nil && !abstains(reply.Err) {
+		if errors.As(reply.Err, new(*SetError)) {
 			final = reply.Err
 			return settled
 		}
@@ -197,7 +198,10 @@ func (a *acquisition) press(ctx context.Context, door int) error {
 
 // finish hands the lease out.
 func (a *acquisition) finish(ctx context.Context, door int) store.AcquireReply {
-	if !a.number(ctx, a.claim) {
+	switch numbered, err := a.number(ctx, a.claim); {
+	case err != nil:
+		return store.AcquireReply{Err: err}
+	case !numbered:
 		return a.minority(ctx, door)
 	}
 	reply := a.grant()
@@ -259,7 +263,7 @@ func (a *acquisition) minority(ctx context.Context, door int) store.AcquireReply
 		a.giveBack(door)
 	}
 	return store.AcquireReply{
-		Status: store.Waiting, Holder: worst.Holder, Remaining: worst.Remaining, Ticket: max(worst.Ticket, 1),
+		Status: store.Waiting, Holder: worst.Holder, Remaining: worst.Remaining,
 		WillNotify: worst.WillNotify, Recheck: backoff.Jitter(recheck, 0.5),
 	}
 }
@@ -314,7 +318,7 @@ func (a *acquisition) nobody(ctx context.Context) store.AcquireReply {
 		g := r.Grace
 		if graced := (*store.GraceError)(nil); errors.As(r.Err, &graced) {
 			g = graced.Remaining
-		} else if r.Err != nil {
+		} else if r.Err != nil && (silent == nil || abstains(silent)) {
 			silent = r.Err
 		}
 		if g > 0 && (grace == 0 || g < grace) {
@@ -323,9 +327,12 @@ func (a *acquisition) nobody(ctx context.Context) store.AcquireReply {
 	}
 	switch {
 	case grace > 0 && a.request.Wait:
-		return store.AcquireReply{Status: store.Waiting, Grace: grace, Remaining: grace, Ticket: 1, Recheck: min(grace, 250*time.Millisecond)}
+		return store.AcquireReply{Status: store.Waiting, Grace: grace, Remaining: grace, Recheck: min(grace, 250*time.Millisecond)}
 	case grace > 0:
 		return store.AcquireReply{Err: &store.GraceError{Remaining: grace}}
+	}
+	if silent != nil && !abstains(silent) {
+		return store.AcquireReply{Err: silent}
 	}
 	return store.AcquireReply{Err: unreachable(silent)}
 }

@@ -3,8 +3,6 @@
 package quorumstore
 
 import (
-	"context"
-
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -20,7 +18,7 @@ func (s *session) ask(c *claim, i int, wait bool) store.AcquireReply {
 	if v == nil {
 		return store.AcquireReply{Err: store.ErrUnreachable} // the claim has ended
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.nodes[i].patience(r.TTL))
+	ctx, cancel := s.limit(s.nodes[i].patience(r.TTL))
 	defer cancel()
 	sent := watchdog.Now()
 	reply := s.nodes[i].Acquire(ctx, []store.AcquireRequest{r})[0]
@@ -57,7 +55,7 @@ func (s *session) prepare(c *claim, i int, wait bool) (v *vote, r store.AcquireR
 	}
 	v.sent(now)
 	r = c.request
-	r.Owner, r.Wait = v.id, wait
+	r.Owner, r.Wait = v.id, wait || v.ticket != 0 // who has a place keeps it
 	if i != c.order[0] || v.ticket != 0 {
 		r.Ticket = v.ticket
 	}
@@ -93,13 +91,11 @@ func (c *claim) note(v *vote, r *store.AcquireRequest, reply *store.AcquireReply
 		if c.door != anyNode && c.door != v.node {
 			c.endLocked(v)
 		}
+	case v.doubt || v.ticket != 0:
+		c.endLocked(v)
 	default: // nothing is left of it
 		c.votes[v.node] = nil
-		if v.doubt {
-			v.end(&store.ReleaseRequest{Key: c.key})
-		} else {
-			c.session.forgetVote(v)
-		}
+		c.session.forgetVote(v)
 	}
 }
 

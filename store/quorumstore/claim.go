@@ -111,7 +111,7 @@ func (c *claim) endLocked(v *vote) {
 	if c.votes[v.node] == v {
 		c.votes[v.node] = nil
 	}
-	v.end(&store.ReleaseRequest{Key: c.key})
+	v.end(&store.ReleaseRequest{Key: c.key, Token: c.token})
 }
 
 // next prepares the claim for a request to acquire. It gives back the rest of a lease that has ended, so that the claim may
@@ -129,6 +129,19 @@ func (c *claim) next(r *store.AcquireRequest) bool {
 	}
 	c.over, c.request, c.door, c.touched = false, *r, anyNode, now
 	return c.releases == nil
+}
+
+// idOn returns the id of the claim's vote on a node, or otherwise the other one. The claim may be nil.
+func (c *claim) idOn(i int, other string) string {
+	if c == nil {
+		return other
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v := c.votes[i]; v != nil {
+		return v.id
+	}
+	return other
 }
 
 // isIdle reports whether nothing has become of the claim for long. The mutex is held.

@@ -8,13 +8,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/backoff"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 const (
-	// lookPause is the time between two looks at a node.
+	// lookPause is the time between two looks at a node. It doubles for one that refuses requests, up to mostPause.
 	lookPause = 200 * time.Millisecond
+	mostPause = 5 * time.Second
 	// lookLimit is how long a look may take.
 	lookLimit = time.Second
 	// mostPatience is the longest time for which a node may be silent before the others go on without it.
@@ -31,6 +33,7 @@ type node struct {
 
 	mu     sync.Mutex
 	silent bool             // it did not answer lately
+	fails  int              // how often it became silent since it has answered a request
 	grace  watchdog.Instant // it grants nothing until then
 	pace   time.Duration    // that of its slowest answer lately
 }
@@ -75,6 +78,7 @@ func (s *session) judge(i int, sent watchdog.Instant, err error, grace time.Dura
 	n.answered(sent)
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.fails = 0
 	if n.grace = 0; grace > 0 {
 		n.grace = watchdog.Now().Add(grace)
 	}
@@ -86,6 +90,9 @@ func (s *session) doubt(i int) {
 	n.mu.Lock()
 	was := n.silent
 	n.silent = true
+	if !was {
+		n.fails++
+	}
 	n.mu.Unlock()
 	if !was {
 		n.wake()
@@ -119,8 +126,11 @@ func (s *session) look(i int) {
 		case <-s.stop:
 			return
 		}
-		for again := true; again; again = s.needsLook(n) {
-			ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+		for again, first := true, true; again; again, first = s.needsLook(n), false {
+			if pause := n.pause(first); pause > 0 && !sleepUntil(s.stop, pause) {
+				return
+			}
+			ctx, cancel := s.limit(lookLimit)
 			sent := watchdog.Now()
 			_, err := n.Inspect(ctx, "quorumstore/look")
 			cancel()
@@ -129,14 +139,30 @@ func (s *session) look(i int) {
 			} else {
 				n.answered(sent)
 			}
-			pause := time.NewTimer(lookPause)
-			select {
-			case <-pause.C:
-			case <-s.stop:
-				pause.Stop()
-				return
-			}
 		}
+	}
+}
+
+// pause is the time before the next look. A node that has answered looks, and then no request, may refuse to write: it has
+// more and more time.
+func (n *node) pause(first bool) time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if first && n.fails < 2 {
+		return 0
+	}
+	return backoff.Doubled(lookPause, n.fails-1, mostPause)
+}
+
+// sleepUntil waits for d. It reports false if stop was closed first.
+func sleepUntil(stop <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-stop:
+		return false
 	}
 }
 

@@ -47,10 +47,9 @@ func (v *vote) end(r *store.ReleaseRequest) {
 		last = last.Add(v.until.Sub(now))
 	}
 	landed := v.landing()
-	if !s.run(func() { s.release1(v, request, landed, last) }) {
+	if !s.release(func() { s.release1(v, request, landed, last) }) {
 		v.release.err = store.ErrClosed
 		close(v.release.tried)
-		return
 	}
 }
 
@@ -59,13 +58,13 @@ func (s *session) release1(v *vote, r store.ReleaseRequest, landed chan struct{}
 	defer s.forgetVote(v)
 	if landed != nil {
 		<-landed // or the release would overtake a request (Q5)
-		r.Clean = false
 	}
 	v.claim.mu.Lock()
 	r.Uncertain = r.Uncertain || v.doubt
+	r.Clean = r.Clean && !v.doubt && landed == nil
 	v.claim.mu.Unlock()
 	for failures := 0; ; failures++ {
-		ctx, cancel := context.WithTimeout(context.Background(), releaseLimit)
+		ctx, cancel := s.limit(releaseLimit)
 		sent := watchdog.Now()
 		reply := s.nodes[v.node].Release(ctx, []store.ReleaseRequest{r})[0]
 		cancel()
@@ -75,11 +74,7 @@ func (s *session) release1(v *vote, r store.ReleaseRequest, landed chan struct{}
 			return
 		}
 		r.Uncertain, r.Clean = true, false
-		timer := time.NewTimer(backoff.Jitter(backoff.Doubled(firstPause, failures, longestPause), 0.3))
-		select {
-		case <-timer.C:
-		case <-s.stop:
-			timer.Stop()
+		if !sleepUntil(s.stop, backoff.Jitter(backoff.Doubled(firstPause, failures, longestPause), 0.3)) {
 			return
 		}
 	}
@@ -128,7 +123,7 @@ func (s *session) releaseAll(ctx context.Context, r *store.ReleaseRequest) store
 func (s *session) endClaim(ctx context.Context, r *store.ReleaseRequest) store.ReleaseReply {
 	c := s.find(r.Owner)
 	if c == nil {
-		return s.nothingHeld(ctx, r.Key)
+		return s.nothingHeld(ctx, r.Key, nil)
 	}
 	releases, held := c.releaseVotes(r)
 	if err := c.await(ctx, releases); err != nil {
@@ -139,14 +134,14 @@ func (s *session) endClaim(ctx context.Context, r *store.ReleaseRequest) store.R
 		s.forget(c)
 	}
 	if errors.Is(reply.Cause, store.ErrExpired) {
-		return s.nothingHeld(ctx, r.Key)
+		return s.nothingHeld(ctx, r.Key, c)
 	}
 	return reply
 }
 
 // nothingHeld is the answer to who releases a key that it does not have.
-func (s *session) nothingHeld(ctx context.Context, key string) store.ReleaseReply {
-	err := s.lost(ctx, key)
+func (s *session) nothingHeld(ctx context.Context, key string, c *claim) store.ReleaseReply {
+	err := s.lost(ctx, key, c)
 	if errors.Is(err, store.ErrLost) {
 		return store.ReleaseReply{Cause: err}
 	}

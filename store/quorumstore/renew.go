@@ -17,11 +17,11 @@ func (s *session) Renew(ctx context.Context, batch []store.RenewRequest) []store
 	return each(ctx, s, batch, s.renew, func(err error) store.RenewReply { return store.RenewReply{Err: err} })
 }
 
-func (s *session) renew(ctx context.Context, r *store.RenewRequest) (reply store.RenewReply) {
-	start := watchdog.Now()
+func (s *session) renew(ctx context.Context, q *store.RenewRequest) (reply store.RenewReply) {
+	start, r := watchdog.Now(), *q // a late answer may need it
 	c := s.find(r.Owner)
 	if c == nil {
-		return store.RenewReply{Err: s.lost(ctx, r.Key)}
+		return store.RenewReply{Err: s.lost(ctx, r.Key, nil)}
 	}
 	var failed error
 	renewed, door, stolen := 0, false, false
@@ -38,15 +38,17 @@ func (s *session) renew(ctx context.Context, r *store.RenewRequest) (reply store
 		}
 		return s.store.progress(renewed, door)
 	}
-	if err := gather(ctx, s, c.live(), func(i int) store.RenewReply { return s.renewOn(c, i, r) }, note); err != nil {
+	if err := gather(ctx, s, c.live(), func(i int) store.RenewReply {
+		return s.renewOn(c, i, &r, max(r.TTL/5, s.nodes[i].patience(r.TTL)))
+	}, note); err != nil {
 		return store.RenewReply{Err: err}
 	}
-	rest, trusted := c.rest(s, start, r)
+	rest, trusted := c.rest(s, start, r.TTL)
 	switch {
 	case !trusted && stolen:
 		reply.Err = store.ErrStolen
 	case !trusted:
-		reply.Err = s.lost(ctx, r.Key)
+		reply.Err = s.lost(ctx, r.Key, c)
 	case renewed < s.store.majority():
 		reply.Err = unreachable(failed)
 	case rest < r.TTL:
@@ -57,16 +59,16 @@ func (s *session) renew(ctx context.Context, r *store.RenewRequest) (reply store
 
 // rest returns how much of its TTL a lease has after a renewal that began at start, and whether it is trusted. The votes
 // that it lacks are asked for anew.
-func (c *claim) rest(s *session, start watchdog.Instant, r *store.RenewRequest) (rest time.Duration, trusted bool) {
+func (c *claim) rest(s *session, start watchdog.Instant, ttl time.Duration) (rest time.Duration, trusted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := watchdog.Refresh()
-	c.touched, c.request.TTL = now, r.TTL
+	c.touched, c.request.TTL = now, ttl
 	if !c.trusted(now) {
 		return 0, false
 	}
 	for i, v := range c.votes {
-		if (v == nil || v.dead(now)) && !s.nodes[i].absent() {
+		if (v == nil || v.until == 0 || v.dead(now)) && !s.nodes[i].absent() {
 			s.run(func() { s.retake(c, i) })
 		}
 	}
@@ -79,7 +81,7 @@ func (c *claim) live() (nodes []int) {
 	defer c.mu.Unlock()
 	now := watchdog.Refresh()
 	for i, v := range c.votes {
-		if v != nil && v.live(now) {
+		if v != nil && v.live(now) && v.release == nil {
 			nodes = append(nodes, i)
 		}
 	}
@@ -88,10 +90,10 @@ func (c *claim) live() (nodes []int) {
 
 // renewOn renews the vote on one node, and notes what the answer means for it. A vote that has ended is not renewed: a
 // node that has forgotten everything would write it anew (Q2).
-func (s *session) renewOn(c *claim, i int, r *store.RenewRequest) store.RenewReply {
+func (s *session) renewOn(c *claim, i int, r *store.RenewRequest, limit time.Duration) store.RenewReply {
 	c.mu.Lock()
 	v, now := c.votes[i], watchdog.Refresh()
-	if v == nil || !v.live(now) {
+	if v == nil || !v.live(now) || v.release != nil {
 		c.mu.Unlock()
 		return store.RenewReply{Err: store.ErrExpired}
 	}
@@ -99,7 +101,7 @@ func (s *session) renewOn(c *claim, i int, r *store.RenewRequest) store.RenewRep
 	q := *r
 	q.Owner, q.Token, q.Description = v.id, max(r.Token, c.token), s.store.describe(c.owner, r.Description)
 	c.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), max(r.TTL/5, s.nodes[i].patience(r.TTL)))
+	ctx, cancel := s.limit(limit)
 	defer cancel()
 	sent := watchdog.Now()
 	reply := s.nodes[i].Renew(ctx, []store.RenewRequest{q})[0]
@@ -126,7 +128,7 @@ func (v *vote) renewed(q *store.RenewRequest, reply *store.RenewReply, sent watc
 		c.endLocked(v)
 		c.trusted(now)
 	case reply.Err == nil:
-		v.extend(sent, q.TTL, reply.TTL)
+		v.extend(sent, ttlThatCounts(q.TTL, reply.TTL))
 		v.token = max(v.token, q.Token)
 	}
 }

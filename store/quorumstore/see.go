@@ -116,20 +116,22 @@ func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 	return info, nil
 }
 
-// lost returns why somebody has lost a key. A renewal for an owner whom nobody knows tells, and changes nothing.
-func (s *session) lost(ctx context.Context, key string) error {
-	stranger := store.RenewRequest{Key: key, Owner: s.newID("stranger", nil), TTL: store.MinTTL}
+// lost returns why a claim has lost its key, or somebody who has no claim. A renewal without a token tells, and brings nothing
+// back: that of the vote, or of an owner whom nobody knows.
+func (s *session) lost(ctx context.Context, key string, c *claim) error {
+	stranger := s.newID("stranger", nil)
 	limit, cancel := context.WithTimeout(ctx, seeLimit)
 	defer cancel()
 	var failed error
 	answers, lost := 0, store.ErrExpired
 	err := gather(ctx, s, s.present(s.store.order(key)), func(i int) error {
-		return s.nodes[i].Renew(limit, []store.RenewRequest{stranger})[0].Err
+		r := store.RenewRequest{Key: key, Owner: c.idOn(i, stranger), TTL: store.MinTTL}
+		return s.nodes[i].Renew(limit, []store.RenewRequest{r})[0].Err
 	}, func(_ int, err error) progress {
 		switch {
 		case errors.Is(err, store.ErrStolen):
 			lost = store.ErrStolen
-		case !errors.Is(err, store.ErrLost):
+		case err != nil && !errors.Is(err, store.ErrLost):
 			failed = err
 			return undecided
 		}
@@ -192,8 +194,14 @@ func (s *session) listNode(ctx context.Context, n *node, prefix string, known ma
 		}
 		known[one.Key] = true
 		info, err := s.Inspect(ctx, one.Key)
-		if err != nil {
+		switch {
+		case err != nil && (abstains(err) || ctx.Err() != nil):
 			return true, err
+		case err != nil:
+			if !yield(store.Info{Key: one.Key}, err) {
+				return false, nil
+			}
+			continue
 		}
 		info.Queue = nil
 		if (info.Held || info.Waiters > 0) && !yield(info, nil) {

@@ -29,8 +29,11 @@ type session struct {
 	notify func(store.Event)
 	nodes  []*node
 
-	background sync.WaitGroup // requests, releases and probes
-	stop       chan struct{}  // closed by Close
+	background sync.WaitGroup  // requests, releases and looks
+	releasing  sync.WaitGroup  // releases alone
+	stop       <-chan struct{} // closed when the session ends, as are the contexts of limit
+	end        context.CancelFunc
+	limit      func(time.Duration) (context.Context, context.CancelFunc)
 
 	mu     sync.Mutex
 	closed bool
@@ -52,9 +55,11 @@ func (s *Store) Open(id string, notify func(store.Event)) (store.Session, error)
 	if id == "" || notify == nil {
 		return nil, invalid("a session needs an id and a receiver of events")
 	}
+	life, end := context.WithCancel(context.Background())
 	c := &session{
-		store: s, notify: notify, stop: make(chan struct{}), claims: make(map[string]*claim), votes: make(map[string]*vote),
-		hot: make(map[string]watchdog.Instant),
+		store: s, notify: notify, stop: life.Done(), end: end, claims: make(map[string]*claim), votes: make(map[string]*vote),
+		hot:   make(map[string]watchdog.Instant),
+		limit: func(d time.Duration) (context.Context, context.CancelFunc) { return context.WithTimeout(life, d) },
 	}
 	for range s.nodes { // all of them first: events may come at once
 		c.nodes = append(c.nodes, &node{looks: make(chan struct{}, 1)})
@@ -94,6 +99,21 @@ func (s *session) run(step func()) bool {
 		return false
 	}
 	s.background.Go(step)
+	return true
+}
+
+// release runs a release, for which Close waits somewhat. It reports false if the session is closed.
+func (s *session) release(step func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.releasing.Add(1)
+	s.background.Go(func() {
+		defer s.releasing.Done()
+		step()
+	})
 	return true
 }
 
@@ -166,6 +186,11 @@ func (s *session) forgetIdle(now watchdog.Instant) {
 		if c.mu.TryLock() {
 			if c.isIdle(now) {
 				delete(s.claims, owner)
+				for _, v := range c.votes {
+					if v != nil {
+						delete(s.votes, v.id)
+					}
+				}
 			}
 			c.mu.Unlock()
 		}
@@ -222,7 +247,8 @@ func (s *session) isWanted(key string) bool {
 	return ok
 }
 
-// Close leaves all nodes.
+// Close leaves all nodes. Releases that are under way have a second before, or until ctx ends: a vote that is left behind
+// keeps others waiting for a TTL.
 func (s *session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	was := s.closed
@@ -231,7 +257,18 @@ func (s *session) Close(ctx context.Context) error {
 	if was {
 		return nil
 	}
-	close(s.stop)
+	released := make(chan struct{})
+	go func() {
+		s.releasing.Wait()
+		close(released)
+	}()
+	limit, cancel := context.WithTimeout(ctx, releaseLimit)
+	defer cancel()
+	select {
+	case <-released:
+	case <-limit.Done():
+	}
+	s.end()
 	errs := make([]error, len(s.nodes))
 	var closing sync.WaitGroup
 	for i, n := range s.nodes {
@@ -241,6 +278,7 @@ func (s *session) Close(ctx context.Context) error {
 	}
 	closing.Wait()
 	s.background.Wait()
+	<-released
 	return errors.Join(errs...)
 }
 
@@ -249,7 +287,7 @@ func (s *session) event(i int, e store.Event) {
 	switch e.Kind {
 	case store.EventDisconnected, store.EventResync:
 		s.nodes[i].wake() // it may be dead
-		s.notify(store.Event{Kind: store.EventResync})
+		s.notify(store.Event{Kind: e.Kind, OneLane: true, Lane: i})
 	case store.EventGrant, store.EventWake:
 		if v := s.voteOf(e.Owner); v != nil {
 			s.offered(v, e.Kind == store.EventGrant)

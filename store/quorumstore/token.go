@@ -28,11 +28,12 @@ type pace struct {
 	low     int64            // its first token, less our clock in microseconds when it was given: at least
 	high    int64            // at most
 	before  watchdog.Instant // the node had not given it yet
+	ttl     time.Duration    // that of the grant
 }
 
 // begin notes the token of a vote that is granted.
-func (p *pace) begin(g store.Grant, now watchdog.Instant) {
-	p.token, p.follows = g.Token, g.TokensFollowClock
+func (p *pace) begin(g store.Grant, ttl time.Duration, now watchdog.Instant) {
+	p.token, p.follows, p.ttl = g.Token, g.TokensFollowClock, ttl
 	p.low, p.high = g.Token-micros(now), g.Token-micros(p.before)
 }
 
@@ -43,7 +44,6 @@ type numbers struct {
 	token   int64 // 0: there is no lease
 	clocked bool  // the client may use the tokens that become free with time
 	high    int64 // as in pace
-	ttl     time.Duration
 }
 
 // knows reports whether the vote's node will give larger tokens than the lease's only.
@@ -52,39 +52,30 @@ func (n *numbers) knows(p *pace) bool {
 	case n.token == 0:
 		return true
 	case n.clocked:
-		return p.follows && n.high-p.low <= int64(n.ttl/20/time.Microsecond)
+		return p.follows && n.high-p.low <= int64(p.ttl/20/time.Microsecond)
 	}
-	return p.token >= n.token || p.follows && n.token-p.token <= int64(n.ttl/2/time.Microsecond)
+	return p.token >= n.token || p.follows && n.token-p.token <= int64(p.ttl/2/time.Microsecond)
 }
 
 // number gives the claim's lease its token. It reports whether a majority of nodes knows it, for which it may have to
-// write it to them.
-func (s *session) number(ctx context.Context, c *claim) bool {
+// write it to them. The error is that of ctx.
+func (s *session) number(ctx context.Context, c *claim) (bool, error) {
 	unknowing, r := c.choose()
-	_ = gather(ctx, s, unknowing, func(i int) error { return s.renewOn(c, i, r).Err }, func(int, error) progress {
+	err := gather(ctx, s, unknowing, func(i int) error { return s.renewOn(c, i, r, s.nodes[i].patience(r.TTL)).Err }, func(int, error) progress {
 		if c.begin() {
 			return settled
 		}
 		return undecided
 	})
-	return c.begin()
+	return c.begin(), err
 }
 
-// choose takes the largest token of the votes, unless there is a lease. It returns the nodes that don't know it, if they
-// are needed, and the request that writes it.
+// choose takes a token. It returns the nodes that don't know it, if they are needed, and the request that writes it.
 func (c *claim) choose() (unknowing []int, r *store.RenewRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := watchdog.Refresh()
-	if !c.leased {
-		c.numbers = numbers{ttl: c.request.TTL, clocked: true}
-		for _, v := range c.votes {
-			if v != nil && v.live(now) && v.token > c.token {
-				c.token, c.high = v.token, v.high
-			}
-		}
-		c.clocked = c.lasts(now) != 0
-	}
+	c.chooseLocked(now)
 	if c.lasts(now) != 0 {
 		return nil, nil
 	}
@@ -98,10 +89,26 @@ func (c *claim) choose() (unknowing []int, r *store.RenewRequest) {
 	}
 }
 
+// chooseLocked takes the largest token of the votes, unless there is a lease. The mutex is held.
+func (c *claim) chooseLocked(now watchdog.Instant) {
+	if c.leased {
+		return
+	}
+	c.numbers = numbers{clocked: true}
+	for _, v := range c.votes {
+		if v != nil && v.live(now) && v.token > c.token {
+			c.token, c.high = v.token, v.high
+		}
+	}
+	c.clocked = c.lasts(now) != 0
+}
+
 // begin begins the lease, if a majority of votes counts.
 func (c *claim) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.leased = c.leased || c.lasts(watchdog.Refresh()) != 0
-	return c.trusted(watchdog.Refresh())
+	now := watchdog.Refresh()
+	c.chooseLocked(now) // there may be a vote with a larger one
+	c.leased = c.leased || c.lasts(now) != 0
+	return c.trusted(now)
 }

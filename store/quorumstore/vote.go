@@ -68,10 +68,7 @@ func (v *vote) landing() chan struct{} {
 }
 
 // extend moves the vote's end. A request that was sent then has set a TTL.
-func (v *vote) extend(sent watchdog.Instant, ttl, set time.Duration) {
-	if set > 0 {
-		ttl = min(ttl, set)
-	}
+func (v *vote) extend(sent watchdog.Instant, ttl time.Duration) {
 	if until := sent.Add(ttl); until > v.until {
 		v.until, v.margin = until, ttl/100+5*time.Millisecond // design.md, Trust
 	}
@@ -79,9 +76,18 @@ func (v *vote) extend(sent watchdog.Instant, ttl, set time.Duration) {
 
 // granted notes an answer that grants the vote, or sets its TTL again.
 func (v *vote) granted(sent, now watchdog.Instant, r *store.AcquireRequest, reply *store.AcquireReply) {
+	ttl := ttlThatCounts(r.TTL, reply.TTL)
 	if v.until == 0 {
-		v.begin(reply.Grant, now)
+		v.begin(reply.Grant, ttl, now)
 	}
 	v.offered, v.ticket = false, 0
-	v.extend(sent, r.TTL, reply.TTL)
+	v.extend(sent, ttl)
+}
+
+// ttlThatCounts is the TTL that was requested, or what the node has set instead.
+func ttlThatCounts(requested, set time.Duration) time.Duration {
+	if set > 0 {
+		return min(requested, set)
+	}
+	return requested
 }
