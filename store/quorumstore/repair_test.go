@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package quorumstore_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/memstore"
+)
+
+const second = time.Second // the TTL of these tests
+
+// A caller drives one session.
+type caller struct {
+	*testing.T
+
+	store.Session
+}
+
+func call(t *testing.T, s store.Store) caller {
+	t.Helper()
+	session, err := s.Open("caller", func(store.Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return caller{t, session}
+}
+
+func (c caller) close() { _ = c.Close(context.Background()) }
+
+func (c caller) acquire(owner string) store.AcquireReply {
+	return c.Acquire(context.Background(), []store.AcquireRequest{{
+		Key: "key", Owner: owner, TTL: second, GrantTTL: second, WaiterTTL: second, Wait: true,
+	}})[0]
+}
+
+func (c caller) hold(owner string) store.Grant {
+	c.Helper()
+	reply := c.acquire(owner)
+	if reply.Status != store.Granted {
+		c.Fatalf("Acquire of a free key: got %+v, want it granted", reply)
+	}
+	return reply.Grant
+}
+
+// keeps renews a lease for so long. It has to last.
+func (c caller) keeps(owner string, g store.Grant, d time.Duration) {
+	c.Helper()
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		time.Sleep(second / 3)
+		err := c.Renew(context.Background(), []store.RenewRequest{{Key: "key", Owner: owner, TTL: second, Token: g.Token}})[0].Err
+		if err != nil {
+			c.Fatalf("Renew: got %v, want the lease to go on", err)
+		}
+	}
+}
+
+// onThree runs a test with each of three frail nodes.
+func onThree(t *testing.T, test func(t *testing.T, nodes []*frail, q store.Store, node int)) {
+	t.Helper()
+	for node := range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			nodes := []*frail{newFrail(), newFrail(), newFrail()}
+			test(t, nodes, over(t, nodes[0], nodes[1], nodes[2]), node)
+		})
+	}
+}
+
+// A node that comes back is asked for a vote until it gives one, so that the next failure costs no lease.
+func TestALostVoteIsTakenAgainAfterTheGrace(t *testing.T) {
+	t.Parallel()
+	onThree(t, func(t *testing.T, nodes []*frail, q store.Store, node int) {
+		c := call(t, q)
+		defer c.close()
+		g := c.hold("owner")
+		nodes[node].set(killed)
+		c.keeps("owner", g, 2*second)
+		nodes[node].restart()
+		c.keeps("owner", g, gracePeriod+2*second)
+		nodes[(node+1)%3].set(killed)
+		c.keeps("owner", g, 3*second)
+	})
+}
+
+// The same, if a client that has died has the vote.
+func TestALostVoteIsTakenAgainBehindTheDead(t *testing.T) {
+	t.Parallel()
+	onThree(t, func(t *testing.T, nodes []*frail, q store.Store, node int) {
+		others := []store.Store{newFrail(), newFrail(), newFrail()}
+		others[node] = nodes[node]
+		c, dies := call(t, q), call(t, over(t, others...))
+		defer c.close()
+		nodes[node].set(killed)
+		g := c.hold("owner")
+		nodes[node].set(sound)
+		dies.hold("dead")
+		dies.close()
+		c.keeps("owner", g, 3*second)
+		nodes[(node+1)%3].set(killed)
+		c.keeps("owner", g, 3*second)
+	})
+}
+
+func TestCloseWaitsForReleases(t *testing.T) {
+	t.Parallel()
+	onThree(t, func(t *testing.T, nodes []*frail, q store.Store, node int) {
+		c, next := call(t, q), call(t, q)
+		defer next.close()
+		g := c.hold("owner")
+		nodes[node].set(hung)
+		c.Release(context.Background(), []store.ReleaseRequest{{Key: "key", Owner: "owner", Token: g.Token, Clean: true}})
+		time.AfterFunc(second/3, func() { nodes[node].set(sound) })
+		c.close()
+		next.hold("next")
+	})
+}
+
+// A store that refuses this user.
+type denying struct{ store.Store }
+
+func (d denying) Open(id string, notify func(store.Event)) (store.Session, error) {
+	s, err := d.Store.Open(id, notify)
+	return denyingSession{s}, err
+}
+
+type denyingSession struct{ store.Session }
+
+func (denyingSession) Acquire(context.Context, []store.AcquireRequest) []store.AcquireReply {
+	return []store.AcquireReply{{Err: store.ErrDenied}}
+}
+
+func TestANodeThatRefusesCountsAsSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := call(t, over(t, memstore.New(), memstore.New(), denying{memstore.New()}))
+		defer c.close()
+		c.hold("owner")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := call(t, over(t, memstore.New(), denying{memstore.New()}, denying{memstore.New()}))
+		defer c.close()
+		if err := c.acquire("owner").Err; err == nil || err.Error() != store.ErrDenied.Error() {
+			t.Errorf("Acquire when two of three refuse: got %v, want ErrDenied", err)
+		}
+	})
+}
