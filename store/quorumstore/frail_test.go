@@ -124,7 +124,7 @@ func send[R any](ctx context.Context, c *frailSession, call func(store.Session, 
 			return none, store.ErrUnreachable
 		case state == hung:
 			if !sleep(ctx, 10*time.Millisecond) {
-				c.comesLate(func() { send(context.Background(), c, call) })
+				c.comesLate(func() { _, _ = send(context.Background(), c, call) })
 				return none, store.ErrOutcomeUnknown
 			}
 			continue
