@@ -14,7 +14,8 @@ import (
 // larger. The node has a smaller token of its own, so one of these must hold:
 //
 //   - It knows the token: it was written there, by a renewal.
-//   - Its tokens follow its clock, and the token is ahead of its own by less than half a TTL. If the vote expires there,
+//   - Its tokens follow its clock, and the token is ahead of its own by less than half a TTL. What was written there does
+//     not count: it may be ahead of the clock. If the vote expires there,
 //     the clock has moved by a TTL. If it is released there, the release writes the token. Force raises a node's counter
 //     by the rest of the TTL, and a lease is not trusted for the last tenth.
 //
@@ -23,9 +24,10 @@ import (
 
 // A pace is what is known of a vote's tokens.
 type pace struct {
+	own     int64            // its first token
 	token   int64            // the largest that the node knows
 	follows bool             // with its clock
-	low     int64            // its first token, less our clock in microseconds when it was given: at least
+	low     int64            // own, less our clock in microseconds when it was given: at least
 	high    int64            // at most
 	before  watchdog.Instant // the node had not given it yet
 	ttl     time.Duration    // that of the grant
@@ -33,7 +35,7 @@ type pace struct {
 
 // begin notes the token of a vote that is granted.
 func (p *pace) begin(g store.Grant, ttl time.Duration, now watchdog.Instant) {
-	p.token, p.follows, p.ttl = g.Token, g.TokensFollowClock, ttl
+	p.own, p.token, p.follows, p.ttl = g.Token, g.Token, g.TokensFollowClock, ttl
 	p.low, p.high = g.Token-micros(now), g.Token-micros(p.before)
 }
 
@@ -54,7 +56,7 @@ func (n *numbers) knows(p *pace) bool {
 	case n.clocked:
 		return p.follows && n.high-p.low <= int64(p.ttl/20/time.Microsecond)
 	}
-	return p.token >= n.token || p.follows && n.token-p.token <= int64(p.ttl/2/time.Microsecond)
+	return p.token >= n.token || p.follows && n.token-p.own <= int64(p.ttl/2/time.Microsecond)
 }
 
 // number gives the claim's lease its token. It reports whether a majority of nodes knows it, for which it may have to
