@@ -52,7 +52,7 @@
 #define NO_GRACE 10      /* a restarted node grants at once */
 #define NO_WRITEBACK 11  /* a vote counts although its node does not know the lease's token */
 #define UNSAID 12        /* a written token counts from the request, not from its answer */
-#define OLD_TOKEN 13     /* a vote that is taken again counts without the lease's token */
+#define OLD_TOKEN 13     /* a vote taken again counts although its node does not know the token. It breaks no promise */
 #define NO_FLOOR 14      /* a restarted node's tokens begin anew */
 #define KEEP_VOTES 15    /* who has not the door's vote asks the others, and keeps their votes */
 #define KEEP_MINORITY 16 /* who reaches no majority keeps its votes */
@@ -362,7 +362,7 @@ end:
       :: else \
       fi; \
       assert(!withdrawn[p] || who[slot[p]%3] != owner[p]); /* nothing is left */ \
-      if :: awaited[p] -> answer[p] = r; number[p] = (r == GRANTED -> rn : 0) :: else -> nothing_late(p) fi; r = NOTHING; rn = 0; j = 0 } \
+      if :: awaited[p] -> answer[p] = r; number[p] = rn :: else -> nothing_late(p) fi; r = NOTHING; rn = 0; j = 0 } \
   :: d_step { kind[p] != NOTHING && !withdrawn[p] && kind[p] != RELEASE && !IN_USE(owner[p]) -> rn = slot[p]%3; j = owner[p]; release(rn, j, 2); rn = 0; j = 0 } \
   :: d_step { answer[p] != NOTHING -> j = slot[p]; asks[j] = false; awaited[p] = false; \
       take_in(j, kind[p], answer[p], age[p], ltok[p], number[p]); nothing_late(p); j = 0 } \
@@ -404,7 +404,7 @@ end:
 #if LATE
 #define ASKS_LATE(x) \
   :: d_step { MAY_ASK(x) && A_PLACE -> i = PLACE; late(i, ACQUIRE, x, 0); i = 0 } \
-  :: d_step { MAY_RENEW(x) && A_PLACE -> i = PLACE; late(i, RENEW, x, CARRIES((x)/3)); i = 0; written(x) }
+  :: d_step { MAY_RENEW(x) && A_PLACE -> i = PLACE; rn = CARRIES((x)/3); late(i, RENEW, x, rn); i = 0; rn = 0; written(x) }
   ASKS_LATE(SLOT(c, 0))
   ASKS_LATE(SLOT(c, 1))
   ASKS_LATE(SLOT(c, 2))
@@ -428,4 +428,76 @@ end:
 }
 
 init { atomic { run environment(); run client(0); run client(1) } }
+#endif
+
+#if LIVE
+/* Each client asks each node at most once in a tick. A node dies, a client is cut off from a node and perhaps not
+   for ever, a client dies: each at most once, at any time. The bound counts from the last of these. */
+bool heard[6], gone[2], dies, cuts;
+byte down = 3, cut = 6;       /* the node that died; the slot in which the client does not reach the node */
+byte waited[2], held[2], door[2] = 3;
+
+#define REACHES(x) ((x)%3 != down && (x) != cut)
+#define CAN(c) (REACHES(3*(c)) + REACHES(3*(c)+1) + REACHES(3*(c)+2) >= 2)
+#define FIRST(c) (REACHES(3*(c)) -> 0 : (REACHES(3*(c)+1) -> 1 : 2))
+#if FAULT==STICKY_DOOR
+#define DOOR(c) (door[c] < 3 && REACHES(SLOT(c, door[c])) -> door[c] : FIRST(c))
+#else
+#define DOOR(c) FIRST(c)
+#endif
+#define HAS_DOOR(c) (vote[SLOT(c, DOOR(c))] > 0)
+#define WANTS(c) (st[c] == WAIT && !gone[c] && !COMPLETE(c) && (CAN(c) || FAULT==KEEP_MINORITY))
+#define TO_ASK(c, n) (WANTS(c) && REACHES(SLOT(c, n)) && !heard[SLOT(c, n)] && (n == DOOR(c) || HAS_DOOR(c) || FAULT==KEEP_VOTES))
+#define AT(x) (vote[x] > 0 || who[(x)%3] == OWNER(x))
+#define TO_GIVE(c, n) (st[c] == WAIT && !gone[c] && AT(SLOT(c, n)) && REACHES(SLOT(c, n)) && !COMPLETE(c) && \
+  ((!CAN(c) && FAULT!=KEEP_MINORITY) || (n != DOOR(c) && !HAS_DOOR(c) && FAULT!=KEEP_VOTES)))
+#define TO_DO(c) (TO_ASK(c, 0) || TO_ASK(c, 1) || TO_ASK(c, 2) || TO_GIVE(c, 0) || TO_GIVE(c, 1) || TO_GIVE(c, 2) || \
+  (!gone[c] && (st[c] == WAIT && COMPLETE(c) || st[c] == HOLD && held[c] > 0)))
+#define QUEUES(c, n) (WANTS(c) && vote[SLOT(c, n)] == 0 && REACHES(SLOT(c, n)) && (n == DOOR(c) || HAS_DOOR(c) || FAULT==KEEP_VOTES))
+
+/* give releases what the client has at a node, and it is handed on. If the node is out of reach, it stays for its TTL. */
+inline give(x) {
+  if
+  :: who[(x)%3] == OWNER(x) && REACHES(x) -> rn = (QUEUES(1-(x)/3, (x)%3) -> 1-(x)/3 : 2); j = OWNER(x); release((x)%3, j, rn); rn = 0; j = 0
+  :: else
+  fi;
+  next_owner(x)
+}
+
+proctype lives(byte c) {
+  do
+#define LIVES_AT(n) \
+  :: d_step { TO_ASK(c, n) -> heard[SLOT(c, n)] = true; if :: door[c] == 3 -> door[c] = FIRST(c) :: else fi; \
+      if \
+      :: vote[SLOT(c, n)] > 0 -> renew(n, OWNER(SLOT(c, n)), false, 0); take_in(SLOT(c, n), RENEW, r, 0, 0, 0) \
+      :: else -> acquire(n, OWNER(SLOT(c, n))); take_in(SLOT(c, n), ACQUIRE, r, 0, 0, 0) \
+      fi; r = NOTHING } \
+  :: d_step { TO_GIVE(c, n) -> give(SLOT(c, n)) }
+  LIVES_AT(0)
+  LIVES_AT(1)
+  LIVES_AT(2)
+  :: d_step { !gone[c] && st[c] == WAIT && COMPLETE(c) -> hand_out(c); waited[c] = 0 }
+  :: d_step { st[c] == HOLD && held[c] > 0 -> give(3*c); give(3*c+1); give(3*c+2); end_claim(c); held[c] = 0; door[c] = 3; gone[c] = true }
+  od
+}
+
+inline fault() { waited[0] = 0; waited[1] = 0 }
+proctype world() {
+  do
+  :: d_step { !TO_DO(0) && !TO_DO(1) -> tick(); j = 0; do :: j < 6 -> heard[j] = false; j++ :: else -> break od;
+      j = 0; do :: j < 2 -> if :: st[j] == HOLD -> held[j]++ :: else fi;
+        if :: st[j] == WAIT && !gone[j] && CAN(j) -> waited[j]++; assert(waited[j] <= BOUND) :: else fi; j++ :: else -> break od; j = 0 }  /* everyone is served */
+  :: d_step { down == 3 -> down = 0; fault() }
+  :: d_step { down == 3 -> down = 1; fault() }
+  :: d_step { down == 3 -> down = 2; fault() }
+  :: d_step { !cuts -> cuts = true; cut = 3; fault() }
+  :: d_step { !cuts -> cuts = true; cut = 4; fault() }
+  :: d_step { !cuts -> cuts = true; cut = 5; fault() }
+  :: d_step { cut != 6 -> cut = 6; fault() }
+  :: d_step { !dies && !gone[0] -> dies = true; gone[0] = true; st[0] = WAIT; vote[0] = 0; vote[1] = 0; vote[2] = 0; fault() }
+  :: d_step { !dies && !gone[1] -> dies = true; gone[1] = true; st[1] = WAIT; vote[3] = 0; vote[4] = 0; vote[5] = 0; fault() }
+  od
+}
+
+init { atomic { run world(); run lives(0); run lives(1) } }
 #endif
