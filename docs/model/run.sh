@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Checks lock.pml, shares.pml and notes.pml: each small system exhaustively, then each broken
-# rule, which has to be found. It fails if a sound system breaks a promise, if a search
+# Checks lock.pml, shares.pml, notes.pml and quorum.pml: each small system exhaustively, then
+# each broken rule, which has to be found. It fails if a sound system breaks a promise, if a search
 # does not end, or if a broken rule goes unnoticed. The names of searches in shares.pml
-# begin with "shares:", those in notes.pml with "notes:".
+# begin with "shares:", those in notes.pml with "notes:", those in quorum.pml with "quorum:".
 #
 #   docs/model/run.sh            everything but what takes minutes
 #   docs/model/run.sh long       that
@@ -55,6 +55,7 @@ model_of() {
 	case $1 in
 	shares:*) echo shares.pml ;;
 	notes:*) echo notes.pml ;;
+	quorum:*) echo quorum.pml ;;
 	*) echo lock.pml ;;
 	esac
 }
@@ -129,6 +130,9 @@ readonly allowed='used\+weight\[head\]' excess='excess<='
 # The same in notes.pml.
 readonly holder='owner!=0' later='known_seq' writes='renewed\[' decided='owner!=own\[c\]'
 
+# The same in quorum.pml.
+readonly one_majority='!\(\(\(\(st\[0\]' revived='ended\[0\]' left_behind='withdrawn' token_order='tok\[c\]>top' waits_long='waited\[j\]'
+
 one=(-DCRASH=1 -DRENEWAL=1 -DSTRAY=1 -DMAXTOK=4)
 two=(-DK=2 -DK0=1 -DLOSS=0 -DMAXTOK=4)
 late=(-DK=2 -DK0=1 -DLOSS=1 -DSTRAY=1 -DTTL=2 -DG=1 -DMAXTOK=3)
@@ -149,6 +153,9 @@ block=("${quiet[@]}" -DBLOCK -DN=2 -DLOSS=2 -DSTRAY=1 -DHOLDS=2)
 replaced_once=(-DFORGET=1 -DMAXTOK=4)
 older=("${replaced_once[@]}" -DBEGUN=1 -DRENEWAL=1 -DSTRAY=1)
 set=(-DPERMITS -DSETS=1)
+restarted=(-DFORGET=1)
+tokens=(-DLATE=0 -DTOKENS=5)
+majorities=(-DLIVE=1 -DLATE=0 -DTTL=3 -DGT=2)
 
 echo "What is sound:"
 sound 'each client asks once, anything may go wrong' "${one[@]}"
@@ -210,6 +217,15 @@ sound 'shares: served: the number is set, permits pass inside a client' "${set[@
 sound 'notes: two clients, requests are late'
 sound 'notes: three clients, a request is late' -DN=3 -DLATE=1 -DGRANTS=3
 sound 'notes: the server forgets the holding' -DFORGET=1 -DGRANTS=3
+sound 'quorum: nobody is late, TTL 3' -DLATE=0 -DTTL=3 -DGT=2
+sound 'quorum: a request is late, TTL 3' -DTTL=3 -DGT=2
+sound 'quorum: a node is restarted empty' "${restarted[@]}"
+sound 'quorum: a node is restarted empty, TTL 3' "${restarted[@]}" -DTTL=3 -DGT=1
+sound 'quorum: tokens, a request is late' -DTOKENS=3
+sound 'quorum: tokens, nobody is late' -DLATE=0 -DTOKENS=6
+sound 'quorum: tokens, a node is restarted empty' "${tokens[@]}" -DFORGET=1
+sound 'quorum: tokens, a vote taken again counts without the token' "${tokens[@]}" -DFAULT=OLD_TOKEN
+sound 'quorum: served: a node dies, a client dies, another is cut off' "${majorities[@]}" -DBOUND=3
 
 wait
 echo "What is broken and has to be found:"
@@ -306,5 +322,22 @@ broken "$later" 'notes: the numbers of a lease are not compared' NO_SEQ
 broken "$writes" 'notes: a repetition is taken for an older note' SAME_SEQ
 broken "$writes" 'notes: calls for one lease do not wait for each other' SIDE_BY_SIDE
 broken "$decided" 'notes: a refusal is taken for a loss' REFUSED_IS_LOST -DFORGET=1
+broken "$one_majority" 'quorum: a claim is trusted until its last vote ends' DEADLINE_MAX -DLATE=0
+broken "$one_majority" 'quorum: a late answer revives a dead vote' REVIVE "${restarted[@]}"
+broken "$one_majority" 'quorum: dead votes are renewed' RENEW_DEAD "${restarted[@]}" -DLATE=0
+broken "$revived" 'quorum: a claim whose majority has ended takes votes again' RETAKE_LATE -DLATE=0
+broken "$revived" 'quorum: an answer counts after the majority has ended' LATE_VOTE
+broken "$one_majority" 'quorum: a later vote has the owner id of the one before' SAME_ID
+broken "$left_behind" 'quorum: a release is never uncertain' OVERTAKE
+broken "$one_majority" 'quorum: a message of a handoff counts as a vote' EVENT_COUNTS -DLATE=0
+broken "$one_majority" 'quorum: a vote counts from the receipt of the answer' RECEIPT
+broken "$one_majority" 'quorum: a restarted node grants at once' NO_GRACE "${restarted[@]}" -DLATE=0
+broken "$one_majority" 'quorum: the grace is shorter than the TTL' SHORT_GRACE "${restarted[@]}" -DLATE=0
+broken "$token_order" 'quorum: a lease begins without a write-back of its token' NO_WRITEBACK "${tokens[@]}"
+broken "$token_order" 'quorum: a write-back counts before it is answered' UNSAID -DTOKENS=4
+broken "$token_order" 'quorum: the tokens of a restarted node begin anew' NO_FLOOR "${tokens[@]}" -DFORGET=1
+broken "$waits_long" 'quorum: who has not the door keeps its votes' KEEP_VOTES "${majorities[@]}" -DBOUND=20
+broken "$waits_long" 'quorum: who reaches no majority keeps its votes' KEEP_MINORITY "${majorities[@]}" -DBOUND=20
+broken "$waits_long" 'quorum: a door stays when an earlier node answers again' STICKY_DOOR "${majorities[@]}" -DBOUND=20
 wait
 [[ ! -e $all/failed ]]
