@@ -10,10 +10,13 @@
 
    A request is executed and answered in one step. Or it is late: then it
    may be executed, answered, given up and lost at any later time. Clients make claims without end.
-     TTL     ticks; GT: the grant TTL
+     TTL     ticks; GT: the grant TTL, which is given with it
      LATE    one request at a time may be late, 0 or 1
      FORGET  the last node is restarted empty, once. Nodes are alike, so it may be that one
      TOKENS  tokens are modelled, and a run ends when a node's counter is there; 0: they are not
+     SHORT   tokens follow the nodes' clocks, which show RATE more with each tick, and of which the first is AHEAD
+             by that many ticks. A vote needs no write-back if its token is the clock's and less than SHORT behind.
+             A run ends after TMAX ticks
      LIVE    time waits for whoever has something to do, and everyone is served within BOUND
      FAULT   breaks one rule; a name from the list below */
 #ifndef TTL
@@ -29,6 +32,12 @@
 #ifndef TOKENS
 #define TOKENS 0
 #endif
+#ifndef SHORT
+#define SHORT 0
+#define AHEAD 0
+#endif
+#define RATE 2
+#define TMAX 4
 
 /* The rules, each of which FAULT may break. */
 #define SOUND 0
@@ -50,6 +59,9 @@
 #define KEEP_MINORITY 16 /* who reaches no majority keeps its votes */
 #define STICKY_DOOR 17   /* a door stays, although an earlier node answers again */
 #define SHORT_GRACE 18   /* the grace is shorter than the TTL */
+#define SHORT_ANY 19     /* a vote needs no write-back although its token is the counter's */
+#define SHORT_RELEASE 20 /* a release does not say which token was used last */
+#define SHORT_WRITTEN 21 /* a vote needs no write-back if what was written there is not far behind */
 #ifndef FAULT
 #define FAULT SOUND
 #endif
@@ -68,14 +80,16 @@ mtype = { WAIT, HOLD };                             /* claims */
 /* Nodes: the record's owner, 0 if there is none, its ticks and token; the counter. The last node's grace. */
 byte who[3], left[3], rtoken[3], counter[3], grace;
 bool forgot;
+byte now, last[3];            /* the time; the token of the lease whose owner was given up */
+bool exact[3];                /* the record's token was the clock's time (flag t) */
+#define CLOCK(n) (RATE*(now+((n) == 0 -> AHEAD : 0)))
 #define IN_GRACE(n) ((n) == 2 && grace > 0)
 
 /* Clients. vote: the ticks for which it counts; 0: there is none, and the client may have asked for it.
    knows: a token that the vote's node is known to know. asks: the late request is this slot's, and it waits. */
 mtype st[2] = WAIT;
 byte vote[6], knows[6], tok[2], top;
-bool asks[6], ended[2], stop;
-bool dead[6], msg[6];         /* for faults */
+bool clocked[6], asks[6], ended[2], stop, dead[6], msg[6]; /* the last two are for faults */
 
 /* The late request. withdrawn: a release of the owner was executed meanwhile. A client is uncertain whenever such a
    request is under way. So a node has to remember an owner only then. */
@@ -87,11 +101,11 @@ hidden mtype r = NOTHING;
 hidden byte rn, f, j;         /* scratch */
 
 #define MAX2(a, b) ((a) > (b) -> (a) : (b))
-#define KNOWN(x) (FAULT==NO_WRITEBACK || FAULT==OLD_TOKEN || knows[x] >= tok[(x)/3])
+#define KNOWN(x) (FAULT==NO_WRITEBACK || FAULT==OLD_TOKEN || SHORT > 0 || knows[x] >= tok[(x)/3])
 #define LASTS(x) (vote[x] > 0 -> knows[x] : 0)
 #define MOST(c) MAX2(LASTS(3*(c)), MAX2(LASTS(3*(c)+1), LASTS(3*(c)+2)))
 #define CARRIES(c) (st[c] == WAIT -> MOST(c) : tok[c])
-#define HAS(x, t) (vote[x] > 0 && (FAULT==NO_WRITEBACK || knows[x] >= t))
+#define HAS(x, t) (vote[x] > 0 && (FAULT==NO_WRITEBACK || knows[x] >= t || knows[x]+SHORT > t && (clocked[x] || FAULT==SHORT_ANY)))
 #define COMPLETE(c) (HAS(3*(c), MOST(c)) + HAS(3*(c)+1, MOST(c)) + HAS(3*(c)+2, MOST(c)) >= 2)
 #define COUNTS(x) (vote[x] > 0 && KNOWN(x))
 #define MAJORITY(c) (COUNTS(3*(c)) + COUNTS(3*(c)+1) + COUNTS(3*(c)+2) >= (FAULT==DEADLINE_MAX -> 1 : 2))
@@ -106,9 +120,10 @@ inline promises() {
 /* ---- a node ---- */
 
 inline draw(n) {
-  if :: TOKENS > 0 -> counter[n]++; rtoken[n] = counter[n]; if :: counter[n] >= TOKENS -> stop = true :: else fi :: else fi
+  if :: TOKENS > 0 -> counter[n]++; if :: SHORT > 0 && CLOCK(n) >= counter[n] -> counter[n] = CLOCK(n); exact[n] = true :: else fi;
+    rtoken[n] = counter[n]; if :: counter[n] >= TOKENS -> stop = true :: else fi :: else fi
 }
-inline free(n) { who[n] = 0; left[n] = 0; rtoken[n] = 0 }
+inline free(n) { who[n] = 0; left[n] = 0; rtoken[n] = 0; exact[n] = false; last[n] = 0 }
 
 inline acquire(n, o) {
   if
@@ -130,7 +145,8 @@ inline renew(n, o, t) {
 /* release frees the key, or hands it to the client w, which waits. 2: to nobody. */
 inline release(n, o, w) {
   if
-  :: who[n] == o -> free(n); if :: w < 2 -> draw(n); who[n] = OWNER(SLOT(w, n)); left[n] = GT; msg[SLOT(w, n)] = (FAULT==EVENT_COUNTS) :: else fi
+  :: who[n] == o -> if :: last[n] > counter[n] && FAULT!=SHORT_RELEASE -> counter[n] = last[n] :: else fi;
+    free(n); if :: w < 2 -> draw(n); who[n] = OWNER(SLOT(w, n)); left[n] = GT; msg[SLOT(w, n)] = (FAULT==EVENT_COUNTS) :: else fi
   :: else
   fi;
   if :: kind != NOTHING && kind != RELEASE && owner == o && slot%3 == n -> withdrawn = true :: else fi
@@ -152,8 +168,8 @@ inline next_owner(x) {
   :: kind != NOTHING && slot == x && owner == OWNER(x) && answer == NOTHING -> age = 0; owner = LATE_ONE; f = LATE_ONE
   :: else
   fi;
-  if :: who[(x)%3] == OWNER(x) -> who[(x)%3] = f :: else fi;
-  f = 0; vote[x] = 0; knows[x] = 0; asks[x] = false; msg[x] = false; dead[x] = false
+  if :: who[(x)%3] == OWNER(x) -> who[(x)%3] = f; last[(x)%3] = (SHORT > 0 -> tok[(x)/3] : 0) :: else fi;
+  f = 0; clocked[x] = false; vote[x] = 0; knows[x] = 0; asks[x] = false; msg[x] = false; dead[x] = false
 }
 
 /* end_vote: a vote that is lost or dead is never one again, and its owner id is given up. */
@@ -172,11 +188,11 @@ inline look(c) { if :: st[c] == HOLD && !MAJORITY(c) -> ended[c] = true :: else 
 inline take_in(x, k, ans, a, t, num) {
   if
   :: k == ACQUIRE && ans == GRANTED ->
-    if :: AGE(a) < TTL && COUNTED((x)/3) -> vote[x] = TTL-AGE(a); knows[x] = num :: else -> next_owner(x) fi
+    if :: AGE(a) < TTL && COUNTED((x)/3) -> vote[x] = TTL-AGE(a); knows[x] = num; clocked[x] = exact[(x)%3] :: else -> next_owner(x) fi
   :: k == RENEW && ans == OK ->
     if
     :: AGE(a) < TTL && COUNTED((x)/3) -> dead[x] = false;
-      if :: TTL-AGE(a) > vote[x] -> vote[x] = TTL-AGE(a) :: else fi; if :: t > knows[x] -> knows[x] = t :: else fi
+      if :: TTL-AGE(a) > vote[x] -> vote[x] = TTL-AGE(a) :: else fi; if :: t > knows[x] -> knows[x] = t; clocked[x] = (clocked[x] && FAULT==SHORT_WRITTEN) :: else fi
     :: else
     fi
   :: k == RENEW && ans == LOST -> end_vote(x)
@@ -199,6 +215,7 @@ inline tick() {
   if :: kind != NOTHING && asks[slot] && age < TTL -> age++ :: else fi;
   j = 0; do :: j < 6 -> if :: vote[j] > 0 -> vote[j]--; if :: vote[j] == 0 -> end_vote(j) :: else fi :: else fi; j++ :: else -> break od;
   if :: grace > 0 -> grace-- :: else fi;
+  if :: SHORT > 0 -> now++; if :: now >= TMAX -> stop = true :: else fi :: else fi;
   j = 0; look(0); look(1)
 }
 
@@ -212,7 +229,7 @@ end:
   :: d_step { tick() }
   :: d_step { FORGET && !forgot -> forgot = true; free(2); if :: slot%3 == 2 -> withdrawn = false :: else fi;
       grace = (FAULT==NO_GRACE -> 0 : (FAULT==SHORT_GRACE -> TTL-1 : TTL));       /* a node is restarted empty */
-      counter[2] = (FAULT==NO_FLOOR -> 0 : MAX2(counter[0], MAX2(counter[1], counter[2]))) } /* its clock is past every token */
+      counter[2] = (FAULT==NO_FLOOR || SHORT > 0 -> 0 : MAX2(counter[0], MAX2(counter[1], counter[2]))) } /* its clock is past every token */
 
   /* The release of an owner that was given up is executed, and the key may be handed on. */
 #define RELEASED(n, w) :: d_step { who[n] >= FORMER && (w == 2 || !IN_GRACE(n) && WAITS((w)%2, n)) -> f = who[n]; release(n, f, w); f = 0 }
@@ -255,9 +272,7 @@ end:
       if :: FAULT==UNSAID && rn > knows[x] -> knows[x] = rn :: else fi; rn = 0 } \
   :: d_step { FAULT==SAME_ID && st[c] == WAIT && vote[x] > 0 && !asks[x] && A_PLACE -> late(RELEASE, x, 0, false); vote[x] = 0 } \
   :: d_step { msg[x] && vote[x] == 0 && GOES_ON(c) -> msg[x] = false; vote[x] = GT; promises() }
-  DOES(SLOT(c, 0))
-  DOES(SLOT(c, 1))
-  DOES(SLOT(c, 2))
+  DOES(SLOT(c, 0)) DOES(SLOT(c, 1)) DOES(SLOT(c, 2))
   :: d_step { st[c] == WAIT && COMPLETE(c) -> hand_out(c) }
   :: d_step { st[c] == HOLD && MAJORITY(c) -> end_claim(c) }                              /* it unlocks */
   :: d_step { st[c] == HOLD && ended[c] -> end_claim(c) }                                 /* it notices that it has ended */

@@ -155,6 +155,7 @@ older=("${replaced_once[@]}" -DBEGUN=1 -DRENEWAL=1 -DSTRAY=1)
 set=(-DPERMITS -DSETS=1)
 restarted=(-DFORGET=1)
 tokens=(-DLATE=0 -DTOKENS=5)
+short_cut=(-DLATE=0 -DTOKENS=7 -DSHORT=2 -DAHEAD=2)
 majorities=(-DLIVE=1 -DLATE=0 -DTTL=3 -DGT=2)
 
 echo "What is sound:"
@@ -225,6 +226,7 @@ sound 'quorum: tokens, a request is late' -DTOKENS=3
 sound 'quorum: tokens, nobody is late' -DLATE=0 -DTOKENS=6
 sound 'quorum: tokens, a node is restarted empty' "${tokens[@]}" -DFORGET=1
 sound 'quorum: tokens, a vote taken again counts without the token' "${tokens[@]}" -DFAULT=OLD_TOKEN
+sound 'quorum: tokens, without write-backs of clocks that agree' "${short_cut[@]}"
 sound 'quorum: served: a node dies, a client dies, another is cut off' "${majorities[@]}" -DBOUND=3
 
 wait
@@ -336,6 +338,9 @@ broken "$one_majority" 'quorum: the grace is shorter than the TTL' SHORT_GRACE "
 broken "$token_order" 'quorum: a lease begins without a write-back of its token' NO_WRITEBACK "${tokens[@]}"
 broken "$token_order" 'quorum: a write-back counts before it is answered' UNSAID -DTOKENS=4
 broken "$token_order" 'quorum: the tokens of a restarted node begin anew' NO_FLOOR "${tokens[@]}" -DFORGET=1
+broken "$token_order" 'quorum: no write-back although the token is not of the clock' SHORT_ANY "${short_cut[@]}"
+broken "$token_order" 'quorum: no write-back although only a written token is near' SHORT_WRITTEN "${short_cut[@]}"
+broken "$token_order" 'quorum: no write-back, and a release does not say the token' SHORT_RELEASE "${short_cut[@]}"
 broken "$waits_long" 'quorum: who has not the door keeps its votes' KEEP_VOTES "${majorities[@]}" -DBOUND=20
 broken "$waits_long" 'quorum: who reaches no majority keeps its votes' KEEP_MINORITY "${majorities[@]}" -DBOUND=20
 broken "$waits_long" 'quorum: a door stays when an earlier node answers again' STICKY_DOOR "${majorities[@]}" -DBOUND=20
