@@ -226,7 +226,7 @@ sound 'quorum: tokens, a request is late' -DTOKENS=3
 sound 'quorum: tokens, nobody is late' -DLATE=0 -DTOKENS=6
 sound 'quorum: tokens, a node is restarted empty' "${tokens[@]}" -DFORGET=1
 sound 'quorum: tokens, a vote taken again counts without the token' "${tokens[@]}" -DFAULT=OLD_TOKEN
-sound 'quorum: tokens, without write-backs of clocks that agree' "${short_cut[@]}"
+sound 'quorum: tokens, without a write-back of what is near' "${short_cut[@]}"
 sound 'quorum: served: a node dies, a client dies, another is cut off' "${majorities[@]}" -DBOUND=3
 
 wait
