@@ -64,7 +64,10 @@ model_of() {
 search() {
 	cp "$model" "$work/" && cd "$work" || return
 	spin -a "$@" "$model" >spin.log 2>&1 || { cat spin.log && return 1; }
-	gcc -w -O1 -DSAFETY -DHC4 -DMEMLIM=2000 -o pan pan.c || return
+	local compact=(-DHC4)
+	# The hash of HC4 loses about one state of a hundred of quorum.pml, which is small enough without it.
+	[[ $model != quorum.pml ]] || compact=()
+	gcc -w -O1 -DSAFETY "${compact[@]}" -DMEMLIM=2000 -o pan pan.c || return
 	timeout --foreground -s INT "$limit" ./pan -m1000000 -w22 >pan.log 2>&1
 	grep -q 'errors: ' pan.log || { cat pan.log && return 1; }
 }
