@@ -14,10 +14,10 @@ import (
 // larger. The node has a smaller token of its own, so one of these must hold:
 //
 //   - It knows the token: it was written there, by a renewal.
-//   - Its tokens follow its clock, and the token is ahead of its own by less than half a TTL. What was written there does
-//     not count: it may be ahead of the clock. If the vote expires there,
-//     the clock has moved by a TTL. If it is released there, the release writes the token. Force raises a node's counter
-//     by the rest of the TTL, and a lease is not trusted for the last tenth.
+//   - Its tokens follow its clock, and the token is ahead of the vote's own by less than half a TTL. If the vote expires
+//     there, the clock has moved by a TTL. If it is released there, the release writes the token. Force raises a node's
+//     counter by the rest of the TTL, and a lease is not trusted for the last tenth. A token that was written there says
+//     nothing: it may be ahead of the clock.
 //
 // Inside a client, tokens rise with time if all votes allow that. Then the clocks themselves must not differ by more
 // than a twentieth of the TTL. Whether they do is estimated from when the tokens were given.
