@@ -78,7 +78,7 @@ func (p peer) and(setting string) peer {
 
 // families are the workloads of the other families of locks, and what they must show.
 func families(size sizes) (all []workload) {
-	all = slices.Concat(readerFamily(size), permitFamily(size), severalFamily(size), electionFamily(size))
+	all = slices.Concat(readerFamily(size), permitFamily(size), severalFamily(size), electionFamily(size), quorumFamily(size))
 	for i := range all {
 		all[i].rounds, all[i].limit = size.rounds, time.Minute
 	}

@@ -201,6 +201,8 @@ func TestThePlanForFlags(t *testing.T) {
 		{flags{only: "handoff", among: "red,etcd"}, 1, 3},
 		{flags{families: true, only: "several"}, 3, 4},
 		{flags{families: true, only: "several", among: "Curator"}, 2, 1},
+		{flags{families: true, only: "quorum"}, 4, len(quorumPeers)},
+		{flags{families: true, only: "quorum hot", among: "redsync"}, 1, 1},
 		{flags{only: "nothing"}, 0, 0},
 	} {
 		loads, _ := planFor(tt.flags)
@@ -408,5 +410,28 @@ func TestEachKeyOnce(t *testing.T) {
 	c.run(t.Context())
 	if len(keys) < 2 || len(slices.Compact(keys)) != len(keys) {
 		t.Errorf("got keys %q, want several, each once", keys)
+	}
+}
+
+// As many servers start as the workload with the most needs, and only one of them may be far away.
+func TestServersOfAQuorum(t *testing.T) {
+	if got := mostServers(families(shortFamilies)); got != 5 {
+		t.Errorf("got %d servers, want 5", got)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	address := listener.Addr().String()
+	for _, distant := range []string{address, "elsewhere"} {
+		conn, err := farTo(distant, time.Millisecond)(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, away := conn.(*farConn); away != (distant == address) {
+			t.Errorf("%s is far away, connected to %s: got %v", distant, address, away)
+		}
+		_ = conn.Close()
 	}
 }

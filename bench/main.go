@@ -27,7 +27,7 @@ func main() {
 	flag.StringVar(&f.among, "among", "", "measure only peers whose name contains one of these, separated by commas")
 	flag.IntVar(&f.rounds, "rounds", 0, "how many instead of twenty, or of five with -families")
 	flag.StringVar(&f.out, "out", "", "write the report, its figures and charts into this directory")
-	flag.BoolVar(&f.families, "families", false, "instead: read-write locks, semaphores, several keys and elections beside peers")
+	flag.BoolVar(&f.families, "families", false, "instead: read-write locks, semaphores, several keys, elections and quorums beside peers")
 	flag.BoolVar(&f.simulate, "simulate", false, "instead: what larger deployments would do, by simulation, for docs/performance.md")
 	flag.BoolVar(&f.redraw, "redraw", false, "instead: write report.md and the charts in -out again, from its results.json")
 	flag.StringVar(&f.child, "child", "", "used by the program itself")
@@ -58,7 +58,7 @@ func run(ctx context.Context, f flags) error {
 		return fmt.Errorf("no workload's name contains %q, or none has a peer whose name contains %q", f.only, f.among)
 	}
 	load := firstLine("/proc/loadavg") // before the servers start
-	w, stop, err := openWorld(ctx, f.short, f.families)
+	w, stop, err := openWorld(ctx, f.short, loads)
 	if err != nil {
 		return err
 	}

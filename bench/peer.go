@@ -81,7 +81,8 @@ func lease[T held](l T, err error) (held, error) {
 // A world is the servers that peers connect to, and the JVM of those in Java.
 type world struct {
 	redis     string
-	etcd      string // empty: there is none
+	servers   []string // of a quorum; the first one is redis
+	etcd      string   // empty: there is none
 	zooKeeper string
 	java      *jvm
 	missing   map[string]string // reasons, by what is missing: "etcd", "redisson", "curator"

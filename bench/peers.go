@@ -13,6 +13,7 @@ import (
 
 	"github.com/bsm/redislock"
 	"github.com/go-redsync/redsync/v4"
+	pool "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
@@ -56,8 +57,8 @@ func openAsynclock(w world, options ...asynclock.ClientOption) *client {
 	return clientOver(s, s, append(options, asynclock.WithTTL(w.ttl))...)
 }
 
-// clientOver returns a client of asynclock over a store that leads to Redis.
-func clientOver(s store.Store, redis *redisstore.Store, options ...asynclock.ClientOption) *client {
+// clientOver returns a client of asynclock over a store that leads to Redis, and closes what leads there.
+func clientOver(s store.Store, redis interface{ Close() }, options ...asynclock.ClientOption) *client {
 	locks := must(asynclock.New(s, options...))
 	return &client{
 		locks: locks,
@@ -191,18 +192,28 @@ var redislockPeer = peer{
 var redsyncPeer = peer{
 	name:    "redsync",
 	setting: "go-redis with 64 connections; waiters ask again each millisecond, any number of times; Mutex.Extend is the caller's business, so nothing is renewed",
-	open: func(w world) *client {
-		c := newGoRedis(w)
-		locks := redsync.New(goredis.NewPool(c))
-		return &client{close: func(context.Context) error { return c.Close() }, lock: func(ctx context.Context, key string) (held, error) {
-			m := locks.NewMutex(key, redsync.WithExpiry(w.ttl), redsync.WithTries(1<<30), redsync.WithRetryDelay(retryAfter))
-			err := m.LockContext(ctx)
-			return unlocking(func(ctx context.Context) error {
-				_, err := m.UnlockContext(ctx)
-				return err
-			}), err
-		}}
-	},
+	open:    func(w world) *client { return openRedsync(w, []string{w.redis}) },
+}
+
+// openRedsync locks on a majority of servers, or on one.
+func openRedsync(w world, servers []string, more ...redsync.Option) *client {
+	var pools []pool.Pool
+	var all ends
+	for _, address := range servers {
+		c := newGoRedis(w.at(address))
+		all.after(func(context.Context) error { return c.Close() })
+		pools = append(pools, goredis.NewPool(c))
+	}
+	locks := redsync.New(pools...)
+	options := append([]redsync.Option{redsync.WithExpiry(w.ttl), redsync.WithTries(1 << 30), redsync.WithRetryDelay(retryAfter)}, more...)
+	return &client{close: all.close, lock: func(ctx context.Context, key string) (held, error) {
+		m := locks.NewMutex(key, options...)
+		err := m.LockContext(ctx)
+		return unlocking(func(ctx context.Context) error {
+			_, err := m.UnlockContext(ctx)
+			return err
+		}), err
+	}}
 }
 
 const etcdName = "etcd"

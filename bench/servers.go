@@ -18,26 +18,40 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
-// openWorld starts the servers, and with Java the JVM and ZooKeeper. Only Redis has to be there. The
+// openWorld starts the servers that workloads need, and for Java the JVM and ZooKeeper. Only Redis has to be there. The
 // report says why another is not.
-func openWorld(ctx context.Context, short, java bool) (w world, stop func(), err error) {
+func openWorld(ctx context.Context, short bool, loads []workload) (w world, stop func(), err error) {
 	var all ends
 	stop = func() { _ = all.close(context.WithoutCancel(ctx)) } // servers that keep nothing
 	w = world{ttl: usualTTL, short: short, missing: make(map[string]string)}
 	err = catch(func() {
 		w.redis = startRedis(ctx, &all)
+		w.servers = []string{w.redis}
+		for range mostServers(loads) - 1 {
+			w.servers = append(w.servers, startRedis(ctx, &all))
+		}
 		if why := catch(func() { w.etcd = startEtcd(ctx, &all) }); why != nil {
 			w.missing[etcdName] = why.Error()
 		}
-		if java {
+		if slices.ContainsFunc(loads, func(load workload) bool { return load.inJava != nil }) {
 			w.openJava(ctx, &all)
 		}
-		w.settle(ctx)
+		for _, address := range w.servers {
+			w.at(address).settle(ctx)
+		}
 	})
 	if err != nil {
 		stop()
 	}
 	return w, stop, err
+}
+
+// mostServers is how many servers of Redis one of the workloads needs.
+func mostServers(loads []workload) (n int) {
+	for _, load := range loads {
+		n = max(n, load.servers)
+	}
+	return n
 }
 
 // settle waits until a server that was just started grants keys. A round would otherwise be cut short

@@ -65,7 +65,9 @@ func severalCrowd(size sizes) workload {
 		prepare: func(_ context.Context, s *stage) round {
 			workers := s.workers(severalClients, 1)
 			return func(ctx context.Context) []float64 {
-				return summarizeWaits(crowdOfSeveral(ctx, workers, s.key, size.crowded), size.crowded)
+				return summarizeWaits(slices.Concat(crowdOf(ctx, workers, size.crowded, severalHold, func(random *rand.Rand) string {
+					return someKeys(random, s.key)
+				})...), size.crowded)
 			}
 		},
 		inJava: func(ctx context.Context, s *stage) round {
@@ -79,9 +81,9 @@ func severalCrowd(size sizes) workload {
 	}
 }
 
-// crowdOfSeveral has each worker take keys over and over until the time is up, and returns the waits in µs.
+// crowdOf has each worker take keys over and over until the time is up, and returns the waits of each in µs.
 // Those that are under way then count as well. A wait that is cut short has lasted for stuckAfter.
-func crowdOfSeveral(ctx context.Context, workers []locker, key string, window time.Duration) []float64 {
+func crowdOf(ctx context.Context, workers []locker, window, hold time.Duration, key func(*rand.Rand) string) [][]float64 {
 	start := time.Now()
 	ctx, cancel := context.WithDeadline(ctx, start.Add(window+stuckAfter))
 	defer cancel()
@@ -90,17 +92,17 @@ func crowdOfSeveral(ctx context.Context, workers []locker, key string, window ti
 		random := rand.New(rand.NewPCG(uint64(window), uint64(i)))
 		for time.Since(start) < window {
 			asked := time.Now()
-			h, err := workers[i](ctx, someKeys(random, key))
+			h, err := workers[i](ctx, key(random))
 			waits[i] = append(waits[i], micros(time.Since(asked)))
 			if err != nil && ctx.Err() != nil {
 				return
 			}
 			check(err)
-			time.Sleep(severalHold)
+			time.Sleep(hold)
 			check(h.Unlock(context.WithoutCancel(ctx)))
 		}
 	})
-	return slices.Concat(waits...)
+	return waits
 }
 
 // someKeys lists keys at random, each once.

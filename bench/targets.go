@@ -77,7 +77,7 @@ const (
 )
 
 // floors are compared to, and are no peers.
-var floors = []string{floorPeer.name, lowestFloorPeer.name, mutexName, rwMutexName, localName}
+var floors = []string{floorPeer.name, lowestFloorPeer.name, mutexName, rwMutexName, localName, oneServerName}
 
 func roleOf(name string) role {
 	switch {

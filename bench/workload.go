@@ -25,6 +25,7 @@ type workload struct {
 	leaveOut func(peer) string
 	cold     bool          // no round to warm up
 	limit    time.Duration // after this time a round hangs; 0: twenty seconds
+	servers  int           // how many of Redis it needs at least; 0: one
 	base     string        // the row that others are compared to; empty: the floor and the best peer
 	targets  []target
 	absent   string // the peers that have no such thing, for the table
@@ -83,6 +84,7 @@ func (s *stage) life(ctx context.Context) context.Context {
 func measure(ctx context.Context, w world, load workload) (result, error) {
 	res := result{Workload: load.name, Title: load.title, Metrics: load.metrics, Base: load.base, load: load}
 	stages := make([]*stage, len(load.peers))
+	w.servers = w.servers[:load.servers]
 	defer func() {
 		for _, s := range stages {
 			ending, cancel := context.WithTimeout(ctx, 10*time.Second)
