@@ -95,7 +95,7 @@ A ratio is the median of the ratios within a round. "mutex" is asynclock's own L
 compare-and-delete. The run took %v.
 
 The peers in Java time their own operations in a JVM that has done some thousands of them before. All contestants
-in Redis have the same server, and so do those in ZooKeeper. ZooKeeper and etcd keep their data in memory, since
+in Redis have the same servers, and so do those in ZooKeeper. ZooKeeper and etcd keep their data in memory, since
 Redis writes nothing to disk either.
 `
 
