@@ -70,15 +70,17 @@ func (r *run) sweep(ctx context.Context) error {
 	left := func(key, what string) { r.file.Add(history.Record{Kind: history.Left, Key: key, Error: what}) }
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	option, err := rueidis.ParseURL(r.store.url)
+	store, err := overAll(r.store.url, func(url string) (*workersStore, error) {
+		option, err := rueidis.ParseURL(url)
+		if err != nil {
+			return nil, err
+		}
+		return openStore(option, graceOf(r.store.url, r.TTLs))
+	})
 	if err != nil {
 		return err
 	}
-	store, err := openStore(option, r.TTLs)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+	defer store.close()
 	locks, err := asynclock.New(store, asynclock.WithTTL(r.longestTTL()))
 	if err != nil {
 		return err
@@ -95,7 +97,7 @@ func (r *run) sweep(ctx context.Context) error {
 	if err := locks.Close(ctx); err != nil {
 		left("", err.Error())
 	}
-	store.Close()
+	store.close()
 	return r.inspect(ctx, left)
 }
 

@@ -131,6 +131,29 @@ var faults = []fault{
 	{name: "a long script", lane: storage, moves: true, strike: (*blow).runScript},
 	{name: "replica of nobody", lane: storage, moves: true, only: []string{standalone}, strike: (*blow).followNobody},
 	{name: "restart with much to read", lane: storage, moves: true, only: []string{standalone}, strike: (*blow).restartSlowly},
+	// One at a time, because several minorities are a majority.
+	{name: "minority killed, back empty", lane: storage, forgets: true, only: []string{quorum}, strike: func(b *blow) error { return b.loseMinority(b.between(0, 10)) }},
+	{name: "minority down", lane: storage, forgets: true, only: []string{quorum}, strike: func(b *blow) error { return b.loseMinority(b.between(50, 250)) }},
+	{name: "minority paused", lane: storage, only: []string{quorum}, strike: func(b *blow) error { return b.pauseAll(b.minority(), b.between(5, 200)) }},
+	{name: "minority cut off", lane: storage, only: []string{quorum}, strike: func(b *blow) error {
+		return b.cut(b.minority(), b.Workers, weather{holeUp: true, holeDown: true})
+	}},
+	{name: "minority cut off from half", lane: storage, only: []string{quorum}, strike: func(b *blow) error {
+		return b.cut(b.minority(), b.Workers/2, weather{holeUp: true, holeDown: true})
+	}},
+	{name: "minority late", lane: storage, only: []string{quorum}, strike: func(b *blow) error {
+		return b.cut(b.minority(), b.Workers, b.late())
+	}},
+	{name: "minority late for half", lane: storage, only: []string{quorum}, strike: func(b *blow) error {
+		return b.cut(b.minority(), b.Workers/2, b.late())
+	}},
+	{name: "majority down", lane: storage, forgets: true, only: []string{quorum}, strike: (*blow).loseMajority},
+	{name: "majority paused", lane: storage, only: []string{quorum}, strike: func(b *blow) error {
+		return b.thenRest(b.pauseAll(b.majority(), b.between(50, 200)))
+	}},
+	{name: "majority cut off", lane: storage, only: []string{quorum}, strike: func(b *blow) error {
+		return b.thenRest(b.cut(b.majority(), b.Workers, weather{holeUp: true, holeDown: true}))
+	}},
 }
 
 // faultsNamed returns the faults with these names.
@@ -145,10 +168,12 @@ func faultsNamed(names []string) (some []fault, err error) {
 	return some, nil
 }
 
-// faultsAt returns all faults that a site can have, except the rare ones.
+// faultsAt returns all faults that a site can have, except the rare ones. What befalls the servers of a quorum is
+// counted by servers.
 func faultsAt(site string) (some []fault) {
 	for _, f := range faults {
-		if !f.rare && (len(f.only) == 0 || slices.Contains(f.only, site)) {
+		anywhere := len(f.only) == 0 && (site != quorum || f.lane != storage)
+		if !f.rare && (anywhere || slices.Contains(f.only, site)) {
 			some = append(some, f)
 		}
 	}

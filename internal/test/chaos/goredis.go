@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"net"
-	"slices"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
@@ -22,7 +21,7 @@ func (w *worker) openShared(option rueidis.ClientOption) (*workersStore, error) 
 			return w.dial(ctx, address, new(net.Dialer), nil)
 		},
 	})
-	store, err := goredisstore.New(client, redisstore.WithPrefix(prefix), redisstore.WithFailoverGrace(slices.Max(w.TTLs)), redisstore.WithoutLogger())
+	store, err := goredisstore.New(client, redisstore.WithPrefix(prefix), redisstore.WithFailoverGrace(graceOf(w.Store, w.TTLs)), redisstore.WithoutLogger())
 	if err != nil {
 		return nil, err
 	}

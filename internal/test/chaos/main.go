@@ -74,7 +74,7 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	flags.Uint64Var(&o.seed, "seed", 0, "what happens when; 0: a random one")
 	flags.DurationVar(&o.duration, "duration", time.Minute, "how long to go on breaking things")
 	flags.DurationVar(&o.rest, "rest", time.Second, "how long to wait between two faults of a kind, on average")
-	flags.StringVar(&o.sites, "site", standalone, "where the locks are kept: standalone, sentinel or cluster; several, one after the other, separated by commas")
+	flags.StringVar(&o.sites, "site", standalone, "where the locks are kept: standalone, sentinel, cluster or quorum; several, one after the other, separated by commas")
 	flags.StringVar(&o.faults, "faults", "", "only these, separated by commas")
 	flags.BoolVar(&o.goRedis, "goredis", false, "workers have clients of go-redis, by goredisstore.New")
 	flags.IntVar(&o.jobs, "jobs", 0, "so many processes, which run jobs and do nothing else; 0: a few that do everything")
@@ -184,7 +184,8 @@ func summarize(out io.Writer, r check.Report) {
 		r.Behind, r.Unheard.Round(time.Millisecond), r.Moved)
 	fmt.Fprintf(out, "writes %v, requests that failed %v\n", r.Writes, r.Failed)
 	for _, f := range r.Faults {
-		fmt.Fprintf(out, "%4d  %-45s  next lease after at most %v, excuses %d\n", f.Count, f.Name, f.Worst.Round(time.Millisecond), f.Excused)
+		fmt.Fprintf(out, "%4d  %-45s  next lease after at most %v, excuses %d; a wanted key had none for %v, %v of it after the fault\n",
+			f.Count, f.Name, f.Worst.Round(time.Millisecond), f.Excused, f.Idle.Round(time.Millisecond), f.After.Round(time.Millisecond))
 	}
 	const most = 20
 	for i, v := range r.Violations {

@@ -40,7 +40,9 @@ func (r *run) attack(ctx context.Context, where lane, deck []fault) error {
 			if err := f.strike(b); err != nil {
 				return fmt.Errorf("%s: %w", f.name, err)
 			}
-			b.record.End = history.Now()
+			if b.record.End == 0 {
+				b.record.End = history.Now()
+			}
 			r.file.Add(*b.record)
 			if struck++; struck == r.blows {
 				return nil

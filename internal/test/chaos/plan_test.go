@@ -94,7 +94,7 @@ func TestFaultsAreFoundByName(t *testing.T) {
 	if err != nil || len(some) != len(faults) {
 		t.Errorf("got %d faults, %v, want all %d that -list prints", len(some), err, len(faults))
 	}
-	for _, site := range []string{standalone, sentinel, cluster} {
+	for _, site := range []string{standalone, sentinel, cluster, quorum} {
 		for _, f := range faultsAt(site) {
 			if f.rare || len(f.only) > 0 && !slices.Contains(f.only, site) {
 				t.Errorf("%s at a %s site", f.name, site)

@@ -34,6 +34,7 @@ type proxy struct {
 
 	mu    sync.Mutex
 	sky   weather
+	local map[string]weather // on the way to these servers, instead
 	links map[*link]struct{}
 
 	running sync.WaitGroup
@@ -41,6 +42,7 @@ type proxy struct {
 
 // A link is one connection through a proxy.
 type link struct {
+	addr           string // of the server
 	client, server net.Conn
 	requests       io.Reader // of the client
 	lossy          bool      // something of it was swallowed
@@ -57,7 +59,7 @@ func startProxy() (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: listener, dialer: net.Dialer{Timeout: time.Second}, links: make(map[*link]struct{})}
+	p := &proxy{listener: listener, dialer: net.Dialer{Timeout: time.Second}, links: make(map[*link]struct{}), local: make(map[string]weather)}
 	p.running.Go(p.accept) // ends with the listener
 	return p, nil
 }
@@ -71,14 +73,24 @@ func (p *proxy) close() {
 }
 
 // change changes the weather.
-func (p *proxy) change(f func(*weather)) {
+func (p *proxy) change(f func(*weather)) { p.turn(func() { f(&p.sky) }) }
+
+// changeAt gives the way to a server a weather of its own, until it is told that it is fine.
+func (p *proxy) changeAt(addr string, w weather) {
+	p.turn(func() {
+		if p.local[addr] = w; w == (weather{}) {
+			delete(p.local, addr)
+		}
+	})
+}
+
+// turn changes weathers, and closes the links that have lost something and now pass what comes.
+func (p *proxy) turn(f func()) {
 	p.mu.Lock()
-	before := p.sky
-	f(&p.sky)
-	cleared := before.holeUp && !p.sky.holeUp || before.holeDown && !p.sky.holeDown
+	f()
 	var torn []*link
 	for l := range p.links {
-		if cleared && l.lossy {
+		if sky := p.skyOf(l); l.lossy && !sky.holeUp && !sky.holeDown {
 			torn = append(torn, l)
 		}
 	}
@@ -95,6 +107,20 @@ func (p *proxy) cut() {
 	for l := range p.links {
 		l.close()
 	}
+}
+
+// skyOf is the weather of a link. The mutex is held.
+func (p *proxy) skyOf(l *link) weather {
+	if w, ok := p.local[l.addr]; ok {
+		return w
+	}
+	return p.sky
+}
+
+func (p *proxy) over(l *link) weather {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.skyOf(l)
 }
 
 func (p *proxy) weather() weather {
@@ -134,7 +160,7 @@ func (p *proxy) connect(client net.Conn) *link {
 	if err == nil {
 		var server net.Conn
 		if server, err = p.dialer.DialContext(context.Background(), "tcp", strings.TrimSpace(addr)); err == nil {
-			l := &link{client: client, requests: from, server: server}
+			l := &link{addr: strings.TrimSpace(addr), client: client, requests: from, server: server}
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.links[l] = struct{}{}
@@ -195,7 +221,7 @@ func (p *proxy) takeRequests(l *link, out chan<- parcel) {
 		if err != nil {
 			return
 		}
-		sky := p.weather()
+		sky := p.over(l)
 		if sky.holeUp {
 			p.lose(l)
 			continue
@@ -212,7 +238,7 @@ func (p *proxy) takeReplies(l *link, out chan<- parcel) {
 			l.close() // also if the stream makes no sense
 			return
 		}
-		sky := p.weather()
+		sky := p.over(l)
 		late := sky.down
 		message := isMessage(frame)
 		switch {
@@ -236,7 +262,7 @@ func (p *proxy) lose(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.lossy = true
-	if !p.sky.holeUp && !p.sky.holeDown {
+	if sky := p.skyOf(l); !sky.holeUp && !sky.holeDown {
 		l.close()
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
-	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
 // A rival is a caller in the nemesis' own process, which no fault hits. It is for
@@ -20,7 +19,7 @@ import (
 // left to themselves, workers are so situated too seldom.
 type rival struct {
 	*caller
-	store *redisstore.Store
+	store *workersStore
 }
 
 // newRival connects one, past all proxies.
@@ -29,13 +28,13 @@ func (b *blow) newRival() (*rival, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := openStore(option, b.TTLs)
+	store, err := openStore(option, graceOf(b.store.url, b.TTLs))
 	if err != nil {
 		return nil, err
 	}
 	locks, err := asynclock.New(store, asynclock.WithTTL(b.longestTTL()))
 	if err != nil {
-		store.Close()
+		store.close()
 		return nil, err
 	}
 	b.rivals++
@@ -74,7 +73,7 @@ func (v *rival) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	err := v.locks.Close(ctx)
-	v.store.Close()
+	v.store.close()
 	return err
 }
 

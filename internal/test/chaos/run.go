@@ -27,7 +27,7 @@ type settings struct {
 	crew
 
 	seed     uint64
-	site     string // standalone, sentinel or cluster
+	site     string // standalone, sentinel, cluster or quorum
 	duration time.Duration
 	faults   []fault
 	habits   habits
@@ -58,7 +58,7 @@ func defaultSettings(site string, seed uint64, duration time.Duration, dir strin
 	for i := range keys {
 		keys[i] = "k" + strconv.Itoa(i+1)
 	}
-	return settings{
+	s := settings{
 		crew: crew{
 			Workers: 4, Callers: callers, Keys: keys,
 			TTLs: []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second},
@@ -66,6 +66,10 @@ func defaultSettings(site string, seed uint64, duration time.Duration, dir strin
 		seed: seed, site: site, duration: duration, faults: faultsAt(site), habits: everyday,
 		rest: time.Second, dir: dir,
 	}
+	if site == quorum {
+		s.hotKeys()
+	}
+	return s
 }
 
 // onlyJobs makes it a run of so many processes that run jobs and do nothing else.

@@ -17,13 +17,14 @@ const (
 	standalone = "standalone"
 	sentinel   = "sentinel"
 	cluster    = "cluster"
+	quorum     = "quorum"
 )
 
 // A site is the servers that keep the locks.
 type site struct {
 	*servers.Deployment // of one node, if it stands alone
 
-	url string // for clients, as rueidis.ParseURL takes it
+	url string // for clients, as rueidis.ParseURL takes it; of a quorum, several
 }
 
 // durable makes a server keep its data through being killed. It writes before
@@ -52,6 +53,8 @@ func startSite(ctx context.Context, kind, dir string, env []string) (*site, erro
 		return newSite(servers.StartSentinel(ctx, c, 1, 1))
 	case cluster: // three masters, each with a replica
 		return newSite(servers.StartCluster(ctx, c, 3, 1))
+	case quorum:
+		return startQuorum(ctx, c)
 	}
 	return nil, fmt.Errorf("there is no site %q", kind)
 }

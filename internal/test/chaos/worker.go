@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
 	"github.com/asynclock/asynclock-go/internal/test/kit/timerleak"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
@@ -36,7 +38,7 @@ const prefix = "chaos"
 type orders struct {
 	Name    string // of its part of the history
 	History string // directory
-	Store   string // URL
+	Store   string // URL, or several
 	Proxy   string // address, on the way to whatever server
 	Vault   string // address
 	Ledger  string // directory
@@ -107,7 +109,7 @@ func beWorker(text string) error {
 // while it still connects to other nodes, whose connections nobody closes then: in a
 // Cluster, goroutines of connections are not looked for.
 func findGoroutines(url string) (err error) {
-	option, err := rueidis.ParseURL(url)
+	option, err := rueidis.ParseURL(strings.Fields(url)[0])
 	if err != nil {
 		return err
 	}
@@ -126,7 +128,7 @@ func findGoroutines(url string) (err error) {
 
 // work connects, works until it is to stop, and leaves nothing behind.
 func (w *worker) work() error {
-	store, err := w.open()
+	store, err := overAll(w.Store, w.open)
 	if store == nil {
 		return err
 	}
@@ -145,7 +147,11 @@ func (w *worker) work() error {
 		defer rows.close()
 		w.rows = rows
 	}
-	if w.locks, err = asynclock.New(&listener{store.Store, w}, asynclock.WithoutLogger()); err != nil {
+	heard := store.Store
+	if !isQuorum(w.Store) { // which has no readers
+		heard = &listener{store.Store, w}
+	}
+	if w.locks, err = asynclock.New(heard, asynclock.WithoutLogger()); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -184,15 +190,15 @@ func (w *worker) closeLocks() {
 
 // A workersStore is a store and what closes it.
 type workersStore struct {
-	*redisstore.Store
+	store.Store
 
 	close func()
 }
 
 // open connects to a server that may just be down. It returns nil if it is to
 // stop before that.
-func (w *worker) open() (*workersStore, error) {
-	option, err := rueidis.ParseURL(w.Store)
+func (w *worker) open(url string) (*workersStore, error) {
+	option, err := rueidis.ParseURL(url)
 	if err != nil {
 		return nil, err
 	}
@@ -201,9 +207,9 @@ func (w *worker) open() (*workersStore, error) {
 	}
 	option.DialCtxFn = w.dial
 	for !w.stopping.Load() {
-		store, err := openStore(option, w.TTLs)
+		store, err := openStore(option, graceOf(w.Store, w.TTLs))
 		if err == nil {
-			return &workersStore{store, store.Close}, nil
+			return store, nil
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -211,9 +217,21 @@ func (w *worker) open() (*workersStore, error) {
 }
 
 // openStore connects to the store. A server that may have lost data grants nothing
-// for as long as the longest lease can last.
-func openStore(option rueidis.ClientOption, ttls []time.Duration) (*redisstore.Store, error) {
-	return redisstore.Open(option, redisstore.WithPrefix(prefix), redisstore.WithFailoverGrace(slices.Max(ttls)), redisstore.WithoutLogger())
+// for a grace.
+func openStore(option rueidis.ClientOption, grace time.Duration) (*workersStore, error) {
+	s, err := redisstore.Open(option, redisstore.WithPrefix(prefix), redisstore.WithFailoverGrace(grace), redisstore.WithoutLogger())
+	if err != nil {
+		return nil, err
+	}
+	return &workersStore{s, s.Close}, nil
+}
+
+// graceOf is for as long as the longest lease can last, and in a quorum somewhat longer.
+func graceOf(urls string, ttls []time.Duration) time.Duration {
+	if isQuorum(urls) {
+		return quorumGrace
+	}
+	return slices.Max(ttls)
 }
 
 // dial connects through the proxy, which is told whither.

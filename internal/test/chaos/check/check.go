@@ -68,6 +68,8 @@ type FaultFigures struct {
 	Count   int
 	Excused int           // overlaps
 	Worst   time.Duration // from its end to the next lease of each key
+	Idle    time.Duration // in which a key that was wanted had no lease, in part while it lasted
+	After   time.Duration // how much of such a time came after its end
 }
 
 // A lease is a request that was answered with one.

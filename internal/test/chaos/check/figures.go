@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
 )
@@ -14,6 +15,7 @@ import (
 // what recovery takes is what it took with them.
 func (c *checker) figures() {
 	byName := make(map[string]*FaultFigures)
+	idle := c.idle()
 	for _, f := range c.faults {
 		if byName[f.Fault] == nil {
 			byName[f.Fault] = &FaultFigures{Name: f.Fault}
@@ -26,10 +28,35 @@ func (c *checker) figures() {
 				sum.Worst = max(sum.Worst, (next - f.End).Duration())
 			}
 		}
+		for _, g := range idle {
+			if g.from < f.End && g.to > f.Begin {
+				sum.Idle = max(sum.Idle, (g.to - g.from).Duration())
+				sum.After = max(sum.After, (g.to - f.End).Duration())
+			}
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		c.report.Faults = append(c.report.Faults, *byName[name])
 	}
+}
+
+// idle lists the times in which a key had no lease, from when somebody waited for it. Keys of which some are parts are left out.
+func (c *checker) idle() (all []gap) {
+	for _, k := range c.keys {
+		if k.parts {
+			continue
+		}
+		for _, g := range k.idle(history.Span(10 * time.Millisecond)) {
+			from := g.to
+			for _, w := range k.waits {
+				if w.told > g.from && w.asked < g.to {
+					from = min(from, max(w.asked, g.from))
+				}
+			}
+			all = append(all, gap{from, g.to})
+		}
+	}
+	return all
 }
 
 // nextAfter is when the first lease after a moment was given.
