@@ -132,7 +132,7 @@ var faults = []fault{
 	{name: "replica of nobody", lane: storage, moves: true, only: []string{standalone}, strike: (*blow).followNobody},
 	{name: "restart with much to read", lane: storage, moves: true, only: []string{standalone}, strike: (*blow).restartSlowly},
 	// One at a time, because several minorities are a majority.
-	{name: "minority killed, back empty", lane: storage, forgets: true, only: []string{quorum}, strike: func(b *blow) error { return b.loseMinority(b.between(0, 10)) }},
+	{name: "minority back empty", lane: storage, forgets: true, only: []string{quorum}, strike: func(b *blow) error { return b.loseMinority(b.between(0, 10)) }},
 	{name: "minority down", lane: storage, forgets: true, only: []string{quorum}, strike: func(b *blow) error { return b.loseMinority(b.between(50, 250)) }},
 	{name: "minority paused", lane: storage, only: []string{quorum}, strike: func(b *blow) error { return b.pauseAll(b.minority(), b.between(5, 200)) }},
 	{name: "minority cut off", lane: storage, only: []string{quorum}, strike: func(b *blow) error {

@@ -164,6 +164,43 @@ func TestWhatABlackHoleSwallowed(t *testing.T) {
 	}
 }
 
+// TestWeatherOfOneServer replaces that of all, until it is fine.
+func TestWeatherOfOneServer(t *testing.T) {
+	t.Parallel()
+	p, v := visit(t)
+	p.change(func(w *weather) { w.mute = true })
+	p.changeAt("another server", weather{holeUp: true})
+	v.says("both")
+	v.hears("+PONG\r\n")
+	p.changeAt(p.visited(), weather{messages: time.Millisecond})
+	v.says("both")
+	v.hears(message + "+PONG\r\n")
+	p.changeAt(p.visited(), weather{})
+	v.says("both")
+	v.hears("+PONG\r\n")
+	p.changeAt(p.visited(), weather{holeUp: true})
+	v.says("ping")
+	for p.swallowed() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	p.changeAt("another server", weather{})
+	if p.swallowed() == 0 {
+		t.Error("the link is gone, and should be there until the hole closes")
+	}
+	p.changeAt(p.visited(), weather{})
+	v.hearsTheEnd()
+}
+
+// visited is the server of the only connection.
+func (p *proxy) visited() (addr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		addr = l.addr
+	}
+	return addr
+}
+
 // swallowed counts the connections that have lost something.
 func (p *proxy) swallowed() (n int) {
 	p.mu.Lock()
