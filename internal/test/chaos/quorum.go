@@ -43,6 +43,7 @@ func startQuorum(ctx context.Context, c servers.Config) (*site, error) {
 		}
 		d.Nodes, urls = append(d.Nodes, node), append(urls, node.URL())
 	}
+	time.Sleep(quorumGrace + graceRounds) // or what is broken first would be blamed for it
 	return &site{d, strings.Join(urls, " ")}, nil
 }
 
