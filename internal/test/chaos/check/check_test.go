@@ -261,10 +261,10 @@ func TestManyLostLeasesAreJudgedSoon(t *testing.T) {
 
 func TestFaultTellsForHowLongAWantedKeyHadNoLease(t *testing.T) {
 	t.Parallel()
-	h := tale{}.held("1", 10, 1, 2, 20).held("2", 11, 30, 100, 120).fault("one", 15, 60, false).fault("none", 110, 119, false)
+	h := tale{}.held("1", 10, 1, 2, 20).held("2", 11, 30, 100, 120).failed("3", 18, 19).fault("one", 15, 60, false).fault("none", 110, 119, false)
 	for _, f := range check.History(h, limits).Faults {
 		idle, after := time.Duration(0), time.Duration(0)
-		if f.Name == "one" { // nobody waited before 30
+		if f.Name == "one" { // nobody waited from 19 to 30
 			idle, after = 70*time.Millisecond, 40*time.Millisecond
 		}
 		if f.Idle != idle || f.After != after {

@@ -40,20 +40,30 @@ func (c *checker) figures() {
 	}
 }
 
-// idle lists the times in which a key had no lease, from when somebody waited for it. Keys of which some are parts are left out.
+// idle lists the times in which somebody wanted a key and nobody had it. Who is refused may ask again soon, and is
+// counted in between. Keys of which some leases are parts are left out.
 func (c *checker) idle() (all []gap) {
+	soon := history.Span(10 * time.Millisecond)
 	for _, k := range c.keys {
 		if k.parts {
 			continue
 		}
-		for _, g := range k.idle(history.Span(10 * time.Millisecond)) {
-			from := g.to
-			for _, w := range k.waits {
-				if w.told > g.from && w.asked < g.to {
-					from = min(from, max(w.asked, g.from))
-				}
+		var wanted []gap
+		for _, w := range slices.SortedFunc(slices.Values(k.waits), func(a, b wait) int { return cmp.Compare(a.asked, b.asked) }) {
+			if n := len(wanted); n > 0 && w.asked <= wanted[n-1].to+soon {
+				wanted[n-1].to = max(wanted[n-1].to, w.told)
+			} else {
+				wanted = append(wanted, gap{w.asked, w.told})
 			}
-			all = append(all, gap{from, g.to})
+		}
+		for _, g := range k.idle(soon) {
+			first, _ := slices.BinarySearchFunc(wanted, g.from, func(w gap, t history.Time) int { return cmp.Compare(w.to, t) })
+			for _, w := range wanted[first:] {
+				if w = w.within(g); w.from >= w.to {
+					break
+				}
+				all = append(all, w)
+			}
 		}
 	}
 	return all
