@@ -17,8 +17,8 @@ const (
 	// lookPause is the time between two looks at a node. It doubles for one that refuses requests, up to mostPause.
 	lookPause = 200 * time.Millisecond
 	mostPause = 5 * time.Second
-	// lookLimit is how long a look may take.
-	lookLimit = time.Second
+	// lookLimit is how long a look may take, at least.
+	lookLimit = 250 * time.Millisecond
 	// mostPatience is the longest time for which a node may be silent before the others go on without it.
 	mostPatience = 2 * time.Second
 	// watchFor is how long nodes are looked at after a claim was told to wait: longer than the pause between its requests.
@@ -130,7 +130,7 @@ func (s *session) look(i int) {
 			if pause := n.pause(first); pause > 0 && !sleepUntil(s.stop, pause) {
 				return
 			}
-			ctx, cancel := s.limit(lookLimit)
+			ctx, cancel := s.limit(n.atLeast(lookLimit))
 			sent := watchdog.Now()
 			_, err := n.Inspect(ctx, "quorumstore/look")
 			cancel()
@@ -177,10 +177,15 @@ func (n *node) answered(sent watchdog.Instant) {
 // patience is how long the node may take before the others go on without it: a twentieth of the TTL, at least 50 ms. A
 // node that was slow lately has four times as long as it took, up to a quarter of the TTL.
 func (n *node) patience(ttl time.Duration) time.Duration {
+	least := max(ttl/20, 50*time.Millisecond)
+	return min(n.atLeast(least), max(ttl/4, least))
+}
+
+// atLeast is how long a request may take, or longer if the node was slow.
+func (n *node) atLeast(d time.Duration) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	least := max(ttl/20, 50*time.Millisecond)
-	return min(max(4*n.pace, least), max(ttl/4, least), mostPatience)
+	return min(max(4*n.pace, d), mostPatience)
 }
 
 func (s *session) needsLook(n *node) bool {
