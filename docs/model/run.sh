@@ -344,8 +344,8 @@ broken "$token_order" 'quorum: the tokens of a restarted node begin anew' NO_FLO
 broken "$token_order" 'quorum: no write-back although the token is not of the clock' SHORT_ANY "${short_cut[@]}"
 broken "$token_order" 'quorum: no write-back although only a written token is near' SHORT_WRITTEN "${short_cut[@]}"
 broken "$token_order" 'quorum: no write-back, and a release does not say the token' SHORT_RELEASE "${short_cut[@]}"
-broken "$waits_long" 'quorum: who has not the door keeps its votes' KEEP_VOTES "${majorities[@]}" -DBOUND=20
-broken "$waits_long" 'quorum: who reaches no majority keeps its votes' KEEP_MINORITY "${majorities[@]}" -DBOUND=20
+broken "$waits_long" 'quorum: a claim without the door keeps its votes' KEEP_VOTES "${majorities[@]}" -DBOUND=20
+broken "$waits_long" 'quorum: a claim that reaches no majority keeps its votes' KEEP_MINORITY "${majorities[@]}" -DBOUND=20
 broken "$waits_long" 'quorum: a door stays when an earlier node answers again' STICKY_DOOR "${majorities[@]}" -DBOUND=20
 wait
 [[ ! -e $all/failed ]]

@@ -168,7 +168,7 @@ func faultsNamed(names []string) (some []fault, err error) {
 	return some, nil
 }
 
-// faultsAt returns all faults that a site can have, except the rare ones. What befalls the servers of a quorum is
+// faultsAt returns all faults that a site can have, except the rare ones. Faults of the servers of a quorum are
 // counted by servers.
 func faultsAt(site string) (some []fault) {
 	for _, f := range faults {

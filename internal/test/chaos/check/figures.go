@@ -40,8 +40,8 @@ func (c *checker) figures() {
 	}
 }
 
-// idle lists the times in which somebody wanted a key and nobody had it. Who is refused may ask again soon, and is
-// counted in between. Keys of which some leases are parts are left out.
+// idle lists the times in which somebody wanted a key and nobody had it. A caller that is refused may ask again soon, and
+// is counted in between. Keys of which some leases are parts are left out.
 func (c *checker) idle() (all []gap) {
 	soon := history.Span(10 * time.Millisecond)
 	for _, k := range c.keys {
