@@ -61,6 +61,7 @@ func gather[T any](ctx context.Context, s *session, nodes []int, call func(node 
 			case decided:
 				wait = min(max(time.Since(begun), leastMoment), wait)
 			}
+			wait += s.store.slack
 			if moment == nil {
 				moment = time.NewTimer(wait)
 				defer moment.Stop()

@@ -30,6 +30,7 @@ type node struct {
 	store.Session
 
 	looks chan struct{} // wakes who looks at it
+	slack time.Duration // that of the store
 
 	mu     sync.Mutex
 	silent bool             // it did not answer lately
@@ -178,14 +179,14 @@ func (n *node) answered(sent watchdog.Instant) {
 // node that was slow lately has four times as long as it took, up to a quarter of the TTL.
 func (n *node) patience(ttl time.Duration) time.Duration {
 	least := max(ttl/20, 50*time.Millisecond)
-	return min(n.atLeast(least), max(ttl/4, least))
+	return min(n.atLeast(least), max(ttl/4, least)+n.slack)
 }
 
 // atLeast is how long a request may take, or longer if the node was slow.
 func (n *node) atLeast(d time.Duration) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return min(max(4*n.pace, d), mostPatience)
+	return min(max(4*n.pace, d), mostPatience) + n.slack
 }
 
 func (s *session) needsLook(n *node) bool {

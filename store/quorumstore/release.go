@@ -64,7 +64,7 @@ func (s *session) release1(v *vote, r store.ReleaseRequest, landed chan struct{}
 	r.Clean = r.Clean && !v.doubt && landed == nil
 	v.claim.mu.Unlock()
 	for failures := 0; ; failures++ {
-		ctx, cancel := s.limit(releaseLimit)
+		ctx, cancel := s.limit(releaseLimit + s.store.slack)
 		sent := watchdog.Now()
 		reply := s.nodes[v.node].Release(ctx, []store.ReleaseRequest{r})[0]
 		cancel()

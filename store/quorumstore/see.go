@@ -30,7 +30,7 @@ func (s *session) see(ctx context.Context, key string) (map[int]store.Info, erro
 		store.Info
 		error
 	}
-	limit, cancel := context.WithTimeout(ctx, seeLimit)
+	limit, cancel := context.WithTimeout(ctx, seeLimit+s.store.slack)
 	defer cancel()
 	seen := make(map[int]store.Info)
 	var failed error
@@ -120,7 +120,7 @@ func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 // back: that of the vote, or of an owner whom nobody knows.
 func (s *session) lost(ctx context.Context, key string, c *claim) error {
 	stranger := s.newID("stranger", nil)
-	limit, cancel := context.WithTimeout(ctx, seeLimit)
+	limit, cancel := context.WithTimeout(ctx, seeLimit+s.store.slack)
 	defer cancel()
 	var failed error
 	answers, lost := 0, store.ErrExpired

@@ -62,7 +62,7 @@ func (s *Store) Open(id string, notify func(store.Event)) (store.Session, error)
 		limit: func(d time.Duration) (context.Context, context.CancelFunc) { return context.WithTimeout(life, d) },
 	}
 	for range s.nodes { // all of them first: events may come at once
-		c.nodes = append(c.nodes, &node{looks: make(chan struct{}, 1)})
+		c.nodes = append(c.nodes, &node{looks: make(chan struct{}, 1), slack: s.slack})
 	}
 	for i, n := range s.nodes {
 		opened, err := n.Store.Open(id, func(e store.Event) { c.event(i, e) })

@@ -11,6 +11,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -31,6 +32,8 @@ type Node struct {
 type Store struct {
 	nodes []Node // by name
 	set   string // stands for all names
+
+	slack time.Duration // by which nodes may be slower; for tests on busy machines
 }
 
 var _ store.Store = (*Store)(nil)

@@ -180,14 +180,6 @@ func (w *world) wantRemains(what string, got, over, upTo time.Duration) {
 	}
 }
 
-// wantToken checks the token that is shown for a holding.
-func (w *world) wantToken(what string, got, want int64) {
-	w.Helper()
-	if w.store.Features().Tokens && got != want && (!w.later || got < want) {
-		w.Errorf("%s: got %d, want %d", what, got, want)
-	}
-}
-
 // sessions reports whether the store's server has sessions and no TTLs.
 func (w *world) sessions() bool { return w.store.Features().Sessions }
 

@@ -47,12 +47,6 @@ func WithoutMessages() Option {
 	return func(s *suite) { s.silent = true }
 }
 
-// ShowsLaterTokens is for a store that may show a larger token for a holding than it has granted, because it keeps the
-// holding in several places.
-func ShowsLaterTokens() Option {
-	return func(s *suite) { s.later = true }
-}
-
 // Run runs every case as a parallel subtest and returns when all are done. Each case calls open for
 // a store of its own. Stop everything that open starts with t.Cleanup. One more store is opened
 // first, to read its Features. To let something expire, the cases use TTLs of half a second. To let
@@ -74,7 +68,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, options ...Option) {
 		for _, c := range casesFor(f) {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				s.run(t, func(t *testing.T, store store.Store) { c.run(newWorld(t, store, s.later)) })
+				s.run(t, func(t *testing.T, store store.Store) { c.run(newWorld(t, store)) })
 			})
 		}
 	})
@@ -84,7 +78,6 @@ type suite struct {
 	open   func(t *testing.T) store.Store
 	bubble bool
 	silent bool
-	later  bool
 }
 
 // facts reads what a store has.

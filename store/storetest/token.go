@@ -86,10 +86,14 @@ func tokensRiseOverUsed(w *world) {
 func inspectShowsUsedToken(w *world) {
 	a := w.join()
 	h := a.hold(w.request())
-	w.wantToken("Token as granted", a.inspect(w.key).Token, h.Token)
+	if got := a.inspect(w.key).Token; got != h.Token {
+		w.Errorf("Token: got %d, want %d as granted", got, h.Token)
+	}
 	used := h.Token + 1
 	a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: used})
-	w.wantToken("Token as a renewal wrote it back", a.inspect(w.key).Token, used)
+	if got := a.inspect(w.key).Token; got != used {
+		w.Errorf("Token after a renewal: got %d, want %d as written back", got, used)
+	}
 }
 
 // acquireAgainAfterUse: a store may know only the last used one of a holding's tokens. A client

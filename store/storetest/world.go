@@ -39,12 +39,11 @@ type world struct {
 	*testing.T
 	store store.Store
 	key   string
-	later bool // ShowsLaterTokens
 }
 
-func newWorld(t *testing.T, store store.Store, later bool) *world {
+func newWorld(t *testing.T, store store.Store) *world {
 	t.Helper()
-	return &world{T: t, store: store, key: "storetest/" + random(9), later: later}
+	return &world{T: t, store: store, key: "storetest/" + random(9)}
 }
 
 // random returns n random bytes as text.
