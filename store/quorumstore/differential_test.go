@@ -20,7 +20,7 @@ import (
 //
 // By design an owner that was handed the key has only the door, until it asks. So here it asks as soon as it is told, as
 // a client does. It asks again when an answer says so. The quorum trusts no lease in the last moment of its TTL, so
-// requests come at whole seconds, and no TTL ends there. Who has lost a lease gives back its votes before it asks why, and
+// requests come at whole seconds, and no TTL ends there. A client that has lost a lease gives back its votes before it asks why, and
 // that may hand the key on. Then the quorum says "stolen" where one store says "expired".
 func TestAQuorumAsOneStore(t *testing.T) {
 	t.Parallel()

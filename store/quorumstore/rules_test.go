@@ -261,7 +261,7 @@ func TestQ8WhoCanHaveNoMajorityGivesBackAll(t *testing.T) {
 	}
 }
 
-// A lease may have a majority without the door. Who waits behind it gives the door back, and keeps it behind two others.
+// A lease may have a majority without the door. A claim that waits behind it gives the door back, and keeps it behind two others.
 func TestWhoIsBehindALeaseGivesTheDoorBack(t *testing.T) {
 	for what, holders := range map[string][2]string{"one": {"a", "a"}, "two": {"a", "b"}} {
 		t.Run(what, func(t *testing.T) {
