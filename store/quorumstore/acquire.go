@@ -204,7 +204,7 @@ func (a *acquisition) finish(ctx context.Context, door int) store.AcquireReply {
 	case !numbered:
 		return a.minority(ctx, door)
 	}
-	reply := a.grant()
+	reply := a.lease(a.start)
 	if reply.Status != store.Granted {
 		return a.minority(ctx, door)
 	}
@@ -216,7 +216,7 @@ func (a *acquisition) finish(ctx context.Context, door int) store.AcquireReply {
 	return reply
 }
 
-// grant returns the answer of a claim with a lease.
+// lease returns the answer to a claim that has a lease. It counts from start.
 func (c *claim) lease(start watchdog.Instant) (reply store.AcquireReply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,8 +232,6 @@ func (c *claim) lease(start watchdog.Instant) (reply store.AcquireReply) {
 	}
 	return reply
 }
-
-func (a *acquisition) grant() store.AcquireReply { return a.lease(a.start) }
 
 // minority answers a claim that has the door, and no majority.
 func (a *acquisition) minority(ctx context.Context, door int) store.AcquireReply {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/elect"
+	"github.com/asynclock/asynclock-go/once"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/memstore"
 	"github.com/asynclock/asynclock-go/store/quorumstore"
@@ -82,6 +84,12 @@ func TestWhatTheStoreCannotDoIsRefusedAtOnce(t *testing.T) {
 	}
 	if !errors.Is(err, asynclock.ErrUnsupported) {
 		t.Errorf("a semaphore: got %v, want ErrUnsupported", err)
+	}
+	if _, err := once.Do(ctx, c, "job", time.Minute, func(context.Context, once.Run) error { return nil }); !errors.Is(err, asynclock.ErrUnsupported) {
+		t.Errorf("once.Do: got %v, want ErrUnsupported", err)
+	}
+	if err := elect.Run(ctx, c, "leader", func(context.Context, *elect.Term) error { return elect.ErrResign }); err != nil {
+		t.Errorf("elect.Run, which needs no notes: got %v, want a term", err)
 	}
 	l, err := c.Lock(ctx, "key")
 	if err != nil {

@@ -135,7 +135,7 @@ func (r record) sums() string {
 
 // inRealTime are the packages, below the module's path, whose tests wait for servers,
 // processes and clocks outside their own. All others are repeatable.
-var inRealTime = regexp.MustCompile(`^(|asynclockotel|bench|cmd/asynclock/internal/cli|examples|fence/(fencepgx|fenceredis)|store/(anystore|goredisstore|redisstore|springredis|sqlstore(/springsql)?|zkstore)|internal/(proc|redisconn)|internal/test/(acceptance|chaos|fences|interop/.*|kit/redistest|servers|testenv))$`)
+var inRealTime = regexp.MustCompile(`^(|asynclockotel|bench|cmd/asynclock/internal/cli|examples|fence/(fencepgx|fenceredis)|store/(anystore|goredisstore|quorumstore|redisstore|springredis|sqlstore(/springsql)?|zkstore)|internal/(proc|redisconn)|internal/test/(acceptance|chaos|fences|interop/.*|kit/redistest|servers|testenv))$`)
 
 const modulePath = "github.com/asynclock/asynclock-go"
 
