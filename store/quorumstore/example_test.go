@@ -14,10 +14,11 @@ import (
 // Three stores in memory stand for three Redis servers, each a store of package redisstore.
 func ExampleNew() {
 	ctx := context.Background()
+	a, b, c := memstore.New(), memstore.New(), memstore.New()
 	nodes, err := quorumstore.New(
-		quorumstore.Node{Name: "redis-a", Store: memstore.New()},
-		quorumstore.Node{Name: "redis-b", Store: memstore.New()},
-		quorumstore.Node{Name: "redis-c", Store: memstore.New()},
+		quorumstore.Node{Name: "redis-a", Store: a},
+		quorumstore.Node{Name: "redis-b", Store: b},
+		quorumstore.Node{Name: "redis-c", Store: c},
 	)
 	if err != nil {
 		fmt.Println(err)
