@@ -29,19 +29,23 @@ local value = redis.pcall('GET', KEYS[1])
 if type(value) ~= 'string' then
   return 0
 end
-local token = ARGV[2]
-if string.find(value, token .. ' ' .. ARGV[1] .. ' ', 1, true) == 1 then
-  -- Nobody waits, nobody is withdrawn, and only the record knows the last token. A server
-  -- out of memory refuses this write, and release.lua does without.
-  if redis.call('EXISTS', KEYS[2], KEYS[4], KEYS[5]) == 0 then
-    return redis.pcall('SET', KEYS[1], token, 'PX', ARGV[3]).ok and 3 or 0
-  end
-else
+local token, kept = ARGV[2], ARGV[3]
+if string.find(value, token .. ' ' .. ARGV[1] .. ' ', 1, true) ~= 1 then
   local owner
   token, owner = string.match(value, <% pattern record | token owner %>)
   if owner ~= ARGV[1] then
     return string.sub(value, 1, 1) == '=' and 8 or 0
   end
+  -- Another token was used, which may be ahead of the clock. Then it is kept for longer.
+  if #token == #ARGV[2] and token < ARGV[2] then
+    local time = redis.call('TIME')
+    kept = string.format('%.0f', kept + math.max(0, math.ceil((ARGV[2] - time[1] * 1000000 - time[2]) / 1000)))
+  end
+end
+-- Nobody waits, nobody is withdrawn, and no token is larger than the one used. A server
+-- out of memory refuses this write, and release.lua does without.
+if token <= ARGV[2] and #token == #ARGV[2] and redis.call('EXISTS', KEYS[2], KEYS[4], KEYS[5]) == 0 then
+  return redis.pcall('SET', KEYS[1], ARGV[2], 'PX', kept).ok and 3 or 0
 end
 local head = redis.pcall('ZRANGE', KEYS[2], '0', '1')
 local last = redis.pcall('GET', KEYS[4])
@@ -55,7 +59,7 @@ if not first then
     return 0
   end
   -- The token may be ahead of the clock. Then it is kept for longer.
-  local kept = last and math.max(redis.call('PTTL', KEYS[4]), ARGV[3]) or ARGV[3]
+  kept = last and math.max(redis.call('PTTL', KEYS[4]), ARGV[3]) or ARGV[3]
   if redis.call('EXISTS', KEYS[5]) == 1 then
     -- A vacancy would say that nobody is.
     redis.call('DEL', KEYS[1]) -- first, because a server out of memory allows it, and then the rest
