@@ -21,6 +21,7 @@ var stores = []acceptance.Store{
 	acceptance.RedisAloneByTLS,
 	acceptance.RedisSentinelByTLS,
 	acceptance.RedisClusterByTLS,
+	acceptance.Quorum,
 	acceptance.SpringRedis,
 }
 

@@ -13,7 +13,7 @@ type AcquireRequest struct {
 	GrantTTL  time.Duration // of the holding, if an [EventGrant] grants it
 	WaiterTTL time.Duration // remove the waiter if it is silent for this long
 
-	Wait       bool // join the queue if the key is not free
+	Wait       bool // join the queue if the key is not free; true in each further request of an owner that has joined
 	QueueLimit int  // don't join a queue of this length without a Ticket; 0: no limit
 	// Ticket is the place in the queue that an earlier reply gave; 0: none yet. It may be that of another key of
 	// the same lane. Then the owner is queued before those who got a later ticket. A store with Features.Sessions

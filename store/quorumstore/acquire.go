@@ -81,6 +81,9 @@ func (s *session) acquire(ctx context.Context, q *store.AcquireRequest) store.Ac
 		asked: make([]bool, len(s.nodes)), queued: make([]bool, len(s.nodes)),
 	}
 	reply := a.run(ctx)
+	if reply.Err == nil && reply.Status == store.Held {
+		s.tellHolder(ctx, r.Key, &reply)
+	}
 	if reply.Err != nil && ctx.Err() == nil || reply.Err == nil && reply.Status != store.Granted && reply.Status != store.Waiting {
 		c.giveBack(nowhere)
 		s.forget(c)

@@ -50,6 +50,9 @@ func (s *session) prepare(c *claim, i int, wait bool) (v *vote, r store.AcquireR
 		return nil, r, v.landing()
 	case v == nil:
 		v = &vote{claim: c, node: i}
+		if c.leased {
+			v.shows = c.token
+		}
 		v.id = s.newID(c.owner, v)
 		c.votes[i] = v
 	}
@@ -59,7 +62,7 @@ func (s *session) prepare(c *claim, i int, wait bool) (v *vote, r store.AcquireR
 	if i != c.order[0] || v.ticket != 0 {
 		r.Ticket = v.ticket
 	}
-	r.Description = s.store.describe(c.owner, r.Description)
+	r.Description = s.store.describe(c.owner, v.shows, r.Description)
 	if i != c.order[0] {
 		r.QueueLimit = 0
 	}
@@ -81,8 +84,12 @@ func (c *claim) note(v *vote, r *store.AcquireRequest, reply *store.AcquireReply
 	case reply.Status == store.Granted:
 		late := c.leased && !c.trusted(now) // Q3
 		v.granted(sent, now, r, reply)
-		if late || c.over || c.door != anyNode && c.door != v.node {
+		switch {
+		case late || c.over || c.door != anyNode && c.door != v.node:
 			c.endLocked(v)
+		case c.leased && v.own > c.token && v.shows == 0: // the node would show another token than the lease has
+			c.endLocked(v)
+			c.session.run(func() { c.session.retake(c, v.node) })
 		}
 	case v.until != 0: // it was lost
 		c.endLocked(v)

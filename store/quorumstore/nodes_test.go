@@ -151,11 +151,23 @@ func client(t *testing.T, s store.Store) *asynclock.Client {
 }
 
 // lock takes a key until the test ends.
-func lock(t *testing.T, c *asynclock.Client, key string) {
+func lock(t *testing.T, c *asynclock.Client, key string) *asynclock.Lease {
 	t.Helper()
 	l, err := c.Lock(t.Context(), key, asynclock.WithDescription("the first"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Unlock(context.Background()) })
+	return l
+}
+
+func TestARefusalTellsWhoseLeaseItIs(t *testing.T) {
+	t.Parallel()
+	q := ofThree(t)
+	l := lock(t, client(t, q), "key")
+	_, err := client(t, q).TryLock(t.Context(), "key")
+	var held *asynclock.HeldError
+	if !errors.As(err, &held) || held.Holder != "the first" || held.Token != l.Token() {
+		t.Errorf("TryLock: got %v, want the holder and token %d", err, l.Token())
+	}
 }

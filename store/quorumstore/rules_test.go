@@ -229,6 +229,26 @@ func TestQ7TokensThatFollowTheClock(t *testing.T) {
 	}
 }
 
+// A vote may come when the lease has its token, or be taken again. Then its node has a larger one.
+func TestTheTokenThatIsShownIsTheLeases(t *testing.T) {
+	act(t, func(s *scene) {
+		s.tokens(true, 7, 8, 9)
+		s.third.script(func(n *scripted) { n.slow = time.Second })
+		want(s, "token of the lease", s.acquire(false).Token, 8)
+		s.third.script(func(n *scripted) { n.slow = 0 })
+		for _, more := range []string{"a late vote", "a vote taken again"} {
+			time.Sleep(2 * time.Second)
+			want(s, more+" that does not show it is released", s.third.released(), true)
+			info, err := s.session.Inspect(s.Context(), "key")
+			s.wantErr(more, err, nil)
+			want(s, more+": token shown", info.Token, 8)
+			s.third.script(func(n *scripted) { n.renew.Err, n.acquire.Token = store.ErrExpired, 10 })
+			s.wantErr("renewal", s.renew().Err, nil)
+		}
+		want(s, "votes on the node", len(got[store.AcquireRequest](s.third)), 4)
+	})
+}
+
 func TestQ8WhoDoesNotHaveTheDoorGivesBackTheRest(t *testing.T) {
 	act(t, func(s *scene) {
 		s.door.script(func(n *scripted) { n.acquire = store.AcquireReply{Status: store.Waiting, Ticket: 3} })

@@ -62,8 +62,17 @@ func (n *scripted) Release(_ context.Context, batch []store.ReleaseRequest) []st
 	return serve(n, batch[0], &n.release)
 }
 
-func (n *scripted) Inspect(context.Context, string) (store.Info, error) { return store.Info{}, nil }
-func (n *scripted) Close(context.Context) error                         { return nil }
+// Inspect shows the latest request to acquire as the holder.
+func (n *scripted) Inspect(context.Context, string) (info store.Info, err error) {
+	if asked := got[store.AcquireRequest](n); len(asked) > 0 {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		info = store.Info{Held: true, Holder: asked[len(asked)-1].Description, Token: n.acquire.Token}
+	}
+	return info, nil
+}
+
+func (n *scripted) Close(context.Context) error { return nil }
 
 // got returns the requests of one kind so far.
 func got[Q any](n *scripted) (list []Q) {

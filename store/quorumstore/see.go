@@ -44,7 +44,7 @@ func (s *session) see(ctx context.Context, key string) (map[int]store.Info, erro
 		}
 		seen[i] = a.Info
 		if len(seen) >= s.store.majority() {
-			return allWanted // each may know a larger token
+			return allWanted // the largest token is that of the lease
 		}
 		return undecided
 	})
@@ -59,14 +59,19 @@ func (s *session) see(ctx context.Context, key string) (map[int]store.Info, erro
 	return nil, unreachable(failed)
 }
 
+// claimOf names the claim that a node shows.
+func claimOf(one store.Info) string {
+	m, _ := unmark(one.Holder)
+	return m.claim
+}
+
 // sum makes one description of what nodes have, and names the claim that has the key. That is one with a majority, as far
 // as can be known, or otherwise the one that has the door.
 func (s *session) sum(key string, seen map[int]store.Info) (info store.Info, holder string) {
 	votes := make(map[string][]store.Info)
 	for _, one := range seen {
 		if one.Held {
-			m, _ := unmark(one.Holder)
-			votes[m.claim] = append(votes[m.claim], one)
+			votes[claimOf(one)] = append(votes[claimOf(one)], one)
 		}
 	}
 	info.Key = key
@@ -85,8 +90,7 @@ func (s *session) sum(key string, seen map[int]store.Info) (info store.Info, hol
 		_, info.Queue[n].Holder = unmark(info.Queue[n].Holder)
 	}
 	silent := len(s.nodes) - len(seen)
-	m, _ := unmark(at.Holder)
-	holder = m.claim
+	holder = claimOf(at)
 	for claim, v := range votes {
 		if len(v)+silent >= s.store.majority() && len(v) > len(votes[holder]) {
 			holder = claim
@@ -101,12 +105,23 @@ func (s *session) sum(key string, seen map[int]store.Info) (info store.Info, hol
 	info.Remaining = has[min(s.store.majority(), len(has))-1].Remaining
 	_, info.Holder = unmark(has[0].Holder)
 	for _, one := range has {
-		info.Token = max(info.Token, one.Token)
+		m, _ := unmark(one.Holder)
+		info.Token = max(info.Token, cmp.Or(m.token, one.Token))
 	}
 	return info, holder
 }
 
-// Inspect shows the holder that most nodes have, and the queue at the door. The token is the largest that they know.
+// tellHolder adds to a refusal whose lease it is.
+func (s *session) tellHolder(ctx context.Context, key string, refused *store.AcquireReply) {
+	if seen, err := s.see(ctx, key); err == nil {
+		if info, _ := s.sum(key, seen); info.Held {
+			refused.Holder, refused.HolderToken = info.Holder, info.Token
+		}
+	}
+}
+
+// Inspect shows the holder that most nodes have, and the queue at the door. Each vote that was requested for the lease has a
+// description with its token. The others have that token or a smaller one, except while a late one is given back.
 func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 	seen, err := s.see(ctx, key)
 	if err != nil {
@@ -244,7 +259,7 @@ func (s *session) forceVotes(ctx context.Context, key, holder string, seen map[i
 	var forcing sync.WaitGroup
 	errs := make([]error, len(s.nodes))
 	for i, one := range seen {
-		if m, _ := unmark(one.Holder); one.Held && m.claim == holder {
+		if one.Held && claimOf(one) == holder {
 			forcing.Go(func() { _, errs[i] = s.nodes[i].Force(ctx, key, one.Token) })
 		}
 	}

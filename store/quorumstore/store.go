@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -134,31 +135,42 @@ func (e *SetError) Error() string {
 // Unwrap returns [store.ErrInvalidOption].
 func (e *SetError) Unwrap() error { return store.ErrInvalidOption }
 
-// marked is the beginning of a description on the nodes: "q", the set of nodes, the claim, and a blank.
+// marked is the beginning of a description on the nodes: "q", the set of nodes, the claim, the token of its lease or 0,
+// and a blank.
 const (
 	hashLen   = 6
-	markedLen = 1 + 2*hashLen + 1
+	tokenLen  = 11 // the largest one has so many digits
+	tokenBase = 36
+	markedLen = 1 + 2*hashLen + tokenLen + 1
 )
 
 // short returns the first letters of a hash.
 func short(hash []byte) string { return base64.RawURLEncoding.EncodeToString(hash)[:hashLen] }
 
-// describe puts before a description which nodes its client has, and which claim it is. Long ones are cut.
-func (s *Store) describe(owner, description string) string {
+// describe puts before a description which nodes its client has, which claim it is, and the token of the lease that it had
+// then. Long ones are cut.
+func (s *Store) describe(owner string, token int64, description string) string {
 	hash := sha256.Sum256([]byte(owner))
-	text := "q" + s.set + short(hash[:]) + " " + description
+	text := fmt.Sprintf("q%s%s%0*s %s", s.set, short(hash[:]), tokenLen, strconv.FormatInt(token, tokenBase), description)
 	return strings.ToValidUTF8(text[:min(len(text), store.MaxDescriptionLen)], "")
 }
 
 // A mark is what describe has put before a description.
-type mark struct{ set, claim string }
+type mark struct {
+	set, claim string
+	token      int64
+}
 
 // unmark takes a description apart. Its mark is empty if it has none.
 func unmark(text string) (mark, string) {
 	if len(text) < markedLen || text[0] != 'q' || text[markedLen-1] != ' ' {
 		return mark{}, text
 	}
-	return mark{text[1 : 1+hashLen], text[1+hashLen : markedLen-1]}, text[markedLen:]
+	token, err := strconv.ParseInt(text[1+2*hashLen:markedLen-1], tokenBase, 64)
+	if err != nil {
+		return mark{}, text
+	}
+	return mark{text[1 : 1+hashLen], text[1+hashLen : 1+2*hashLen], token}, text[markedLen:]
 }
 
 // meet takes the mark off a holder's description. It returns which claim that is, or finds out that it has other nodes.

@@ -17,6 +17,7 @@ type vote struct {
 	claim *claim
 	node  int
 	id    string // its owner id on the node
+	shows int64  // the lease's token in its description; 0: it was requested before there was one
 
 	until   watchdog.Instant // the node keeps it until then, as far as is known; 0: it is not granted
 	margin  time.Duration    // by which our clock and the node's may differ until then

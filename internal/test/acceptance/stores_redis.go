@@ -13,6 +13,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/quorumstore"
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
 
@@ -25,6 +26,7 @@ var (
 	RedisAloneByTLS    = Store{"redis with the least rights by TLS", Redis | Notified, onServersForLockers(startAlone)}
 	RedisSentinelByTLS = Store{"sentinel with the least rights by TLS", Redis | Notified, onServersForLockers(startSentinelSet)}
 	RedisClusterByTLS  = Store{"cluster with the least rights by TLS", Redis | Notified, onServersForLockers(startCluster)}
+	Quorum             = Store{"a quorum of a server, a Sentinel set and a Cluster", Queues | Notified, onQuorum("ASYNCLOCK_REDIS_URL", "ASYNCLOCK_SENTINEL_URL", "ASYNCLOCK_CLUSTER_URL")}
 	SpringRedis        = Store{"springredis", AnyStore | Notified, onServerAsSpring("ASYNCLOCK_REDIS_URL")}
 )
 
@@ -50,6 +52,37 @@ func onServer(variable string) func(*testing.T) func(*testing.T) *Env {
 		return func(t *testing.T) *Env {
 			t.Helper()
 			return openRedis(t, address{url: url}, "story-"+uuid.NewString())
+		}
+	}
+}
+
+// onQuorum opens places on a majority of servers. Each is also looked at in the end, for what is left of the story.
+func onQuorum(variables ...string) func(*testing.T) func(*testing.T) *Env {
+	return func(t *testing.T) func(*testing.T) *Env {
+		t.Helper()
+		var open []func(*testing.T) *Env
+		for _, variable := range variables {
+			open = append(open, onServer(variable)(t))
+		}
+		return func(t *testing.T) *Env {
+			t.Helper()
+			env := NewEnv(t)
+			var envs []*Env
+			for _, openOne := range open {
+				envs = append(envs, openOne(t))
+			}
+			env.Connect = func(c *faultconn.Line) store.Store {
+				var nodes []quorumstore.Node
+				for i, e := range envs {
+					nodes = append(nodes, quorumstore.Node{Name: variables[i], Store: e.Connect(c)})
+				}
+				quorum, err := quorumstore.New(nodes...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return quorum
+			}
+			return env
 		}
 	}
 }
