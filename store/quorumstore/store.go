@@ -139,8 +139,7 @@ func (e *SetError) Unwrap() error { return store.ErrInvalidOption }
 // and a blank.
 const (
 	hashLen   = 6
-	tokenLen  = 11 // the largest one has so many digits
-	tokenBase = 36
+	tokenLen  = 14 // in hexadecimal digits
 	markedLen = 1 + 2*hashLen + tokenLen + 1
 )
 
@@ -151,7 +150,7 @@ func short(hash []byte) string { return base64.RawURLEncoding.EncodeToString(has
 // then. Long ones are cut.
 func (s *Store) describe(owner string, token int64, description string) string {
 	hash := sha256.Sum256([]byte(owner))
-	text := fmt.Sprintf("q%s%s%0*s %s", s.set, short(hash[:]), tokenLen, strconv.FormatInt(token, tokenBase), description)
+	text := fmt.Sprintf("q%s%s%0*x %s", s.set, short(hash[:]), tokenLen, token, description)
 	return strings.ToValidUTF8(text[:min(len(text), store.MaxDescriptionLen)], "")
 }
 
@@ -166,7 +165,7 @@ func unmark(text string) (mark, string) {
 	if len(text) < markedLen || text[0] != 'q' || text[markedLen-1] != ' ' {
 		return mark{}, text
 	}
-	token, err := strconv.ParseInt(text[1+2*hashLen:markedLen-1], tokenBase, 64)
+	token, err := strconv.ParseInt(text[1+2*hashLen:markedLen-1], 16, 64)
 	if err != nil {
 		return mark{}, text
 	}
