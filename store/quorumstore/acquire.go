@@ -42,11 +42,14 @@ func each[Q, R any](ctx context.Context, s *session, batch []Q, one func(context
 		}
 		return replies
 	}
-	var all sync.WaitGroup
-	for i := range batch {
-		all.Go(func() { replies[i] = one(ctx, &batch[i]) })
+	var rest sync.WaitGroup
+	for i := 1; i < len(batch); i++ {
+		rest.Go(func() { replies[i] = one(ctx, &batch[i]) })
 	}
-	all.Wait()
+	if len(batch) > 0 {
+		replies[0] = one(ctx, &batch[0])
+	}
+	rest.Wait()
 	return replies
 }
 

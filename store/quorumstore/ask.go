@@ -62,7 +62,7 @@ func (s *session) prepare(c *claim, i int, wait bool) (v *vote, r store.AcquireR
 	if i != c.order[0] || v.ticket != 0 {
 		r.Ticket = v.ticket
 	}
-	r.Description = s.store.describe(c.owner, v.shows, r.Description)
+	r.Description = s.store.describe(c.shown, v.shows, r.Description)
 	if i != c.order[0] {
 		r.QueueLimit = 0
 	}

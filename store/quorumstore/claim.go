@@ -21,6 +21,7 @@ type claim struct {
 	session *session
 	key     string
 	owner   string // its id above the nodes
+	shown   string // its name on the nodes
 	order   []int  // of the nodes, for this key
 
 	turn chan struct{} // one request to acquire is served at a time: who sends into it

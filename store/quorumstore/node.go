@@ -175,6 +175,13 @@ func (n *node) answered(sent watchdog.Instant) {
 	n.pace = max(watchdog.Now().Sub(sent), n.pace*7/8)
 }
 
+// usuallyTakes is how long the node took for its slowest answer lately.
+func (n *node) usuallyTakes() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.pace
+}
+
 // patience is how long the node may take before the others go on without it: a twentieth of the TTL, at least 50 ms. A
 // node that was slow lately has four times as long as it took, up to a quarter of the TTL.
 func (n *node) patience(ttl time.Duration) time.Duration {

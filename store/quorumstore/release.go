@@ -22,10 +22,11 @@ const (
 
 // A release is the end of one vote.
 type release struct {
-	vote  *vote
-	live  bool          // the vote was trusted
-	tried chan struct{} // closed after the first try
+	vote *vote
+	live bool // the vote was trusted
 	// The claim's mutex guards these.
+	tried    bool                      // at least once
+	awaited  []chan<- answer[struct{}] // by whom
 	answered bool
 	reply    store.ReleaseReply
 	err      error
@@ -37,7 +38,7 @@ func (v *vote) end(r *store.ReleaseRequest) {
 		return
 	}
 	s, now := v.claim.session, watchdog.Refresh()
-	v.release = &release{vote: v, live: v.live(now), tried: make(chan struct{})}
+	v.release = &release{vote: v, live: v.live(now)}
 	request := *r
 	request.Owner, request.Requeue = v.id, nil
 	request.Clean = r.Clean && v.release.live
@@ -48,8 +49,7 @@ func (v *vote) end(r *store.ReleaseRequest) {
 	}
 	landed := v.landing()
 	if !s.release(func() { s.release1(v, request, landed, last) }) {
-		v.release.err = store.ErrClosed
-		close(v.release.tried)
+		v.release.err, v.release.tried = store.ErrClosed, true
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *session) release1(v *vote, r store.ReleaseRequest, landed chan struct{}
 		reply := s.nodes[v.node].Release(ctx, []store.ReleaseRequest{r})[0]
 		cancel()
 		s.judge(v.node, sent, reply.Err, 0)
-		v.release.note(reply, failures == 0)
+		v.release.note(reply)
 		if reply.Err == nil || !abstains(reply.Err) || watchdog.Refresh() > last {
 			return
 		}
@@ -81,13 +81,15 @@ func (s *session) release1(v *vote, r store.ReleaseRequest, landed chan struct{}
 }
 
 // note notes the answer to a try.
-func (e *release) note(reply store.ReleaseReply, first bool) {
+func (e *release) note(reply store.ReleaseReply) {
 	e.vote.claim.mu.Lock()
 	defer e.vote.claim.mu.Unlock()
 	e.answered, e.reply, e.err = reply.Err == nil, reply, reply.Err
-	if first {
-		close(e.tried)
+	e.tried = true
+	for _, answers := range e.awaited {
+		answers <- answer[struct{}]{node: e.vote.node}
 	}
+	e.awaited = nil
 }
 
 // Release ends all votes of each claim at once. It answers at the pace of a majority, and of the door if that is not
@@ -172,13 +174,20 @@ func (c *claim) releaseVotes(r *store.ReleaseRequest) ([]*release, bool) {
 
 // await waits for the first tries of releases.
 func (c *claim) await(ctx context.Context, releases []*release) error {
-	s, nodes, of := c.session, make([]int, 0, len(c.votes)), make(map[int]*release)
+	tries, nodes := make(chan answer[struct{}], len(releases)), make([]int, 0, len(releases))
+	c.mu.Lock()
 	for _, e := range releases {
-		nodes, of[e.vote.node] = append(nodes, e.vote.node), e
+		nodes = append(nodes, e.vote.node)
+		if e.tried {
+			tries <- answer[struct{}]{node: e.vote.node}
+		} else {
+			e.awaited = append(e.awaited, tries)
+		}
 	}
-	answers := len(c.votes) - len(releases) // nodes without a vote have nothing to say
+	c.mu.Unlock()
+	s, answers := c.session, len(c.votes)-len(releases) // nodes without a vote have nothing to say
 	door := s.nodes[c.order[0]].absent()
-	return gather(ctx, s, nodes, func(i int) struct{} { return <-of[i].tried }, func(i int, _ struct{}) progress {
+	return collect(ctx, s, nodes, tries, func(i int, _ struct{}) progress {
 		answers++
 		door = door || i == c.order[0]
 		return s.store.progress(answers, door)

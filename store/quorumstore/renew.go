@@ -99,7 +99,7 @@ func (s *session) renewOn(c *claim, i int, r *store.RenewRequest, limit time.Dur
 	}
 	v.sent(now)
 	q := *r
-	q.Owner, q.Token, q.Description = v.id, max(r.Token, c.token), s.store.describe(c.owner, v.shows, r.Description)
+	q.Owner, q.Token, q.Description = v.id, max(r.Token, c.token), s.store.describe(c.shown, v.shows, r.Description)
 	c.mu.Unlock()
 	ctx, cancel := s.limit(limit)
 	defer cancel()

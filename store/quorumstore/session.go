@@ -35,6 +35,9 @@ type session struct {
 	end        context.CancelFunc
 	limit      func(time.Duration) (context.Context, context.CancelFunc)
 
+	steps chan func()   // to goroutines that have nothing to do
+	idle  chan struct{} // as many as there are of these
+
 	mu     sync.Mutex
 	closed bool
 	claims map[string]*claim           // by owner
@@ -59,6 +62,7 @@ func (s *Store) Open(id string, notify func(store.Event)) (store.Session, error)
 	c := &session{
 		store: s, notify: notify, stop: life.Done(), end: end, claims: make(map[string]*claim), votes: make(map[string]*vote),
 		hot:   make(map[string]watchdog.Instant),
+		steps: make(chan func()), idle: make(chan struct{}, 4*len(s.nodes)),
 		limit: func(d time.Duration) (context.Context, context.CancelFunc) { return context.WithTimeout(life, d) },
 	}
 	for range s.nodes { // all of them first: events may come at once
@@ -98,8 +102,35 @@ func (s *session) run(step func()) bool {
 	if s.closed {
 		return false
 	}
-	s.background.Go(step)
+	s.start(step)
 	return true
+}
+
+// start gives a step to a goroutine that has nothing to do, or otherwise to a new one. The mutex is held.
+func (s *session) start(step func()) {
+	select {
+	case s.steps <- step:
+	default:
+		s.background.Go(func() { s.work(step) })
+	}
+}
+
+// work takes one step, and then others. A goroutine that has taken one has the stack for the next.
+func (s *session) work(step func()) {
+	for {
+		step()
+		select {
+		case s.idle <- struct{}{}:
+		default:
+			return // enough have nothing to do
+		}
+		select {
+		case step = <-s.steps:
+			<-s.idle
+		case <-s.stop:
+			return
+		}
+	}
 }
 
 // release runs a release, for which Close waits somewhat. It reports false if the session is closed.
@@ -110,7 +141,7 @@ func (s *session) release(step func()) bool {
 		return false
 	}
 	s.releasing.Add(1)
-	s.background.Go(func() {
+	s.start(func() {
 		defer s.releasing.Done()
 		step()
 	})
@@ -155,7 +186,7 @@ func (s *session) claim(r *store.AcquireRequest) *claim {
 	now := watchdog.Now()
 	s.forgetIdle(now)
 	c := &claim{
-		session: s, key: r.Key, owner: r.Owner, order: s.store.order(r.Key), turn: make(chan struct{}, 1),
+		session: s, key: r.Key, owner: r.Owner, shown: shown(r.Owner), order: s.store.order(r.Key), turn: make(chan struct{}, 1),
 		votes: make([]*vote, len(s.nodes)), door: anyNode, touched: now,
 	}
 	s.claims[r.Owner] = c

@@ -148,10 +148,15 @@ func short(hash []byte) string { return base64.RawURLEncoding.EncodeToString(has
 
 // describe puts before a description which nodes its client has, which claim it is, and the token of the lease that it had
 // then. Long ones are cut.
-func (s *Store) describe(owner string, token int64, description string) string {
-	hash := sha256.Sum256([]byte(owner))
-	text := fmt.Sprintf("q%s%s%0*x %s", s.set, short(hash[:]), tokenLen, token, description)
+func (s *Store) describe(claim string, token int64, description string) string {
+	text := fmt.Sprintf("q%s%s%0*x %s", s.set, claim, tokenLen, token, description)
 	return strings.ToValidUTF8(text[:min(len(text), store.MaxDescriptionLen)], "")
+}
+
+// shown is how a claim is named on the nodes: by a hash, because its owner is secret.
+func shown(owner string) string {
+	hash := sha256.Sum256([]byte(owner))
+	return short(hash[:])
 }
 
 // A mark is what describe has put before a description.
