@@ -135,7 +135,7 @@ func manyFaults(t *testing.T, n int) {
 	for range 8 {
 		before := r.count()
 		node := nodes[rand.N(n)]
-		fault := []frailty{killed, hung, lossy}[rand.N(3)]
+		fault := []frailty{killed, hung, lossy, far}[rand.N(4)]
 		restarts := rand.N(2) == 0
 		t.Logf("%v fault %v restarts %v", time.Now().Format("05.000"), fault, restarts)
 		node.set(fault)

@@ -35,6 +35,7 @@ const (
 	killed         // requests are refused
 	hung           // requests are delayed until it is sound
 	lossy          // some answers don't come, or requests come late
+	far            // each way takes 20 ms more
 )
 
 // gracePeriod is longer than any TTL of these tests.
@@ -52,6 +53,17 @@ func (f *frail) set(state frailty) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.state = state
+}
+
+// way is how long a request or an answer takes.
+func (f *frail) way() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d := rand.N(time.Millisecond)
+	if f.state == far {
+		d += 20 * time.Millisecond
+	}
+	return d
 }
 
 // restart forgets everything. Tokens go on, as with a clock.
@@ -112,7 +124,7 @@ func send[R any](ctx context.Context, c *frailSession, call func(store.Session, 
 	if closed {
 		return none, store.ErrClosed
 	}
-	if !sleep(ctx, time.Duration(rand.N(1000))*time.Microsecond) {
+	if !sleep(ctx, c.f.way()) {
 		return none, ctx.Err()
 	}
 	for {
@@ -134,7 +146,7 @@ func send[R any](ctx context.Context, c *frailSession, call func(store.Session, 
 			return none, store.ErrOutcomeUnknown
 		}
 		answer := call(c.session())
-		if state == lossy && rand.N(3) == 0 || !sleep(ctx, time.Duration(rand.N(1000))*time.Microsecond) {
+		if state == lossy && rand.N(3) == 0 || !sleep(ctx, c.f.way()) {
 			<-ctx.Done()
 			return none, store.ErrOutcomeUnknown
 		}

@@ -148,3 +148,21 @@ func TestANodeThatRefusesCountsAsSilent(t *testing.T) {
 		}
 	})
 }
+
+func TestAFarNodeDelaysNobody(t *testing.T) {
+	t.Parallel()
+	onThree(t, func(t *testing.T, nodes []*frail, q store.Store, node int) {
+		c := call(t, q)
+		defer c.close()
+		nodes[node].set(far)
+		for _, owner := range []string{"learns", "knows"} {
+			began := time.Now()
+			c.hold(owner)
+			c.Release(context.Background(), []store.ReleaseRequest{{Key: "key", Owner: owner, Clean: true}})
+			if took := time.Since(began); owner == "knows" && took > 4*time.Millisecond { // two round trips to the others
+				t.Errorf("Acquire and Release with node %d far away took %v", node, took)
+			}
+			time.Sleep(second)
+		}
+	})
+}

@@ -233,7 +233,7 @@ func TestQ7TokensThatFollowTheClock(t *testing.T) {
 func TestTheTokenThatIsShownIsTheLeases(t *testing.T) {
 	act(t, func(s *scene) {
 		s.tokens(true, 7, 8, 9)
-		s.third.script(func(n *scripted) { n.slow = time.Second })
+		s.third.script(func(n *scripted) { n.slow = 100 * time.Millisecond })
 		want(s, "token of the lease", s.acquire(false).Token, 8)
 		s.third.script(func(n *scripted) { n.slow = 0 })
 		for _, more := range []string{"a late vote", "a vote taken again"} {
