@@ -29,6 +29,14 @@ const (
 	slowest = 10
 )
 
+// longest are the packages whose tests take longest, because they wait. go test begins with them, or it would end with
+// them, one beside the other and both cores idle.
+var longest = []string{"./store/sqlstore", "./store/zkstore", "./store/redisstore", "./internal/test/interop/spring", "./store/sqlstore/springsql", "./asynclock"}
+
+// raceExit ends a program of the race detector at once. By default it stays for a second, in case that another thread
+// still reports: that would be for each package, and for each program that a test starts.
+const raceExit = "GORACE=atexit_sleep_ms=10"
+
 // testLimit bounds one package. The longest takes a minute or two on an idle machine.
 const testLimit = 15 * time.Minute
 
@@ -81,7 +89,7 @@ func (t testRun) run(ctx context.Context) (int, error) {
 	line = append(append(line, "--"), t.flags...)
 	fmt.Fprintf(t.cmd.stderr, "testenv: go %s\n", strings.Join(line, " "))
 	cmd := t.cmd
-	cmd.dir = t.root
+	cmd.dir, cmd.env = t.root, append(slices.Clone(cmd.env), raceExit)
 	return cmd.run(ctx, "go", line...)
 }
 
