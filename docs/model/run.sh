@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Checks lock.pml, shares.pml, notes.pml and quorum.pml: each small system exhaustively, then
-# each broken rule, which has to be found. It fails if a sound system breaks a promise, if a search
-# does not end, or if a broken rule goes unnoticed. The names of searches in shares.pml
-# begin with "shares:", those in notes.pml with "notes:", those in quorum.pml with "quorum:".
+# Checks lock.pml, shares.pml, notes.pml, quorum.pml and quorum_notes.pml: each small system
+# exhaustively, then each broken rule, which has to be found. It fails if a sound system breaks a
+# promise, if a search does not end, or if a broken rule goes unnoticed. The names of searches in
+# shares.pml begin with "shares:", those in notes.pml with "notes:", those in quorum.pml with
+# "quorum:", those in quorum_notes.pml with "quorum notes:".
 #
 #   docs/model/run.sh            everything but what takes minutes
 #   docs/model/run.sh long       that
@@ -56,6 +57,7 @@ model_of() {
 	shares:*) echo shares.pml ;;
 	notes:*) echo notes.pml ;;
 	quorum:*) echo quorum.pml ;;
+	quorum\ notes:*) echo quorum_notes.pml ;;
 	*) echo lock.pml ;;
 	esac
 }
@@ -137,6 +139,9 @@ readonly holder='owner!=0' later='known_seq' writes='renewed\[' decided='owner!=
 # The same in quorum.pml.
 readonly one_majority='!\(\(\(\(st\[0\]' revived='ended\[0\]' left_behind='withdrawn' token_order='tok\[c\]>top' waits_long='waited\[j\]'
 
+# The same in quorum_notes.pml.
+readonly stays='tok\[c\]>=floor' can_be_read='knows\[0\]'
+
 one=(-DCRASH=1 -DRENEWAL=1 -DSTRAY=1 -DMAXTOK=4)
 two=(-DK=2 -DK0=1 -DLOSS=0 -DMAXTOK=4)
 late=(-DK=2 -DK0=1 -DLOSS=1 -DSTRAY=1 -DTTL=2 -DG=1 -DMAXTOK=3)
@@ -161,6 +166,8 @@ restarted=(-DFORGET=1)
 tokens=(-DLATE=0 -DTOKENS=5)
 short_cut=(-DLATE=0 -DTOKENS=7 -DSHORT=2 -DAHEAD=2)
 majorities=(-DLIVE=1 -DLATE=0 -DTTL=3 -DGT=2)
+once_empty=(-DLEASES=2 -DRESTARTS=1)
+twice_empty=(-DLEASES=1 -DRESTARTS=2)
 
 echo "What is sound:"
 sound 'each client asks once, anything may go wrong' "${one[@]}"
@@ -232,6 +239,10 @@ sound 'quorum: tokens, a node is restarted empty' "${tokens[@]}" -DFORGET=1
 sound 'quorum: tokens, a vote taken again counts without the token' "${tokens[@]}" -DFAULT=OLD_TOKEN
 sound 'quorum: tokens, without a write-back of what is near' "${short_cut[@]}"
 sound 'quorum: served: a node dies, a client dies, another is cut off' "${majorities[@]}" -DBOUND=3
+sound 'quorum notes: no node is restarted' -DLEASES=2
+sound 'quorum notes: a restarted node is silent until the note is written to it' "${once_empty[@]}"
+sound 'quorum notes: two nodes in turn, each silent until the note is written to it' "${twice_empty[@]}"
+sound 'quorum notes: nodes that come back empty, if the note is read in each grace' "${once_empty[@]}" -DFAULT=IN_GRACE
 
 wait
 echo "What is broken and has to be found:"
@@ -348,5 +359,13 @@ broken "$token_order" 'quorum: no write-back, and a release does not say the tok
 broken "$waits_long" 'quorum: a claim without the door keeps its votes' KEEP_VOTES "${majorities[@]}" -DBOUND=20
 broken "$waits_long" 'quorum: a claim that reaches no majority keeps its votes' KEEP_MINORITY "${majorities[@]}" -DBOUND=20
 broken "$waits_long" 'quorum: a door stays when an earlier node answers again' STICKY_DOOR "${majorities[@]}" -DBOUND=20
+broken "$stays" 'quorum notes: a reader does not write back' NO_WRITEBACK -DLEASES=2
+broken "$stays" 'quorum notes: a write to a minority is acknowledged' MINORITY -DLEASES=2
+broken "$stays" 'quorum notes: a node takes an older note' OLDER -DLEASES=2
+broken "$stays" 'quorum notes: a call outlasts half a grace' LONG_CALLS "${once_empty[@]}"
+broken "$stays" 'quorum notes: why there are none: a node comes back empty' AS_EMPTY "${once_empty[@]}"
+broken "$stays" 'quorum notes: why there are none: two nodes come back empty in turn, and all are asked' ASK_ALL "${twice_empty[@]}"
+broken "$stays" 'quorum notes: why there are none: each lease reads and writes back between two restarts' BETWEEN "${twice_empty[@]}"
+broken "$can_be_read" 'quorum notes: why there are none: a restarted node is silent, and nobody can read' UNREAD "${twice_empty[@]}"
 wait
 [[ ! -e $all/failed ]]
