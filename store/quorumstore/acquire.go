@@ -127,15 +127,18 @@ func (a *acquisition) run(ctx context.Context) store.AcquireReply {
 
 // waiting is the answer to a claim that does not have the door.
 func (a *acquisition) waiting(door int) store.AcquireReply {
-	if a.seen[door].Status == store.Waiting {
+	if r := a.seen[door]; r.Status == store.Waiting {
 		a.watch()
+		if r.Rank == 0 {
+			a.watchDoor(door)
+		}
 	}
 	return *a.seen[door]
 }
 
 // first returns the nodes to ask first.
 func (a *acquisition) first() []int {
-	present := a.present(a.order)
+	present := a.present(a.doors())
 	if !a.isWanted(a.request.Key) || a.has() {
 		return present
 	}
@@ -144,7 +147,7 @@ func (a *acquisition) first() []int {
 
 // unasked returns the nodes that were not asked yet.
 func (a *acquisition) unasked() (nodes []int) {
-	for _, i := range a.present(a.order) {
+	for _, i := range a.present(a.doors()) {
 		if !a.asked[i] {
 			nodes = append(nodes, i)
 		}
@@ -154,7 +157,7 @@ func (a *acquisition) unasked() (nodes []int) {
 
 // doorThatAnswered returns the first node that says something about the key, or -1.
 func (a *acquisition) doorThatAnswered() int {
-	for _, i := range a.order {
+	for _, i := range a.doors() {
 		if r := a.seen[i]; r != nil && r.Err == nil && r.Grace == 0 {
 			return i
 		}
@@ -187,7 +190,7 @@ func (a *acquisition) ask(ctx context.Context, nodes []int, queue bool) (final e
 func (a *acquisition) press(ctx context.Context, door int) error {
 	for try := range tries {
 		var others []int
-		for _, i := range a.present(a.order) {
+		for _, i := range a.present(a.doors()) {
 			if r := a.seen[i]; i != door && (r == nil || r.Err != nil || r.Status != store.Granted) {
 				others = append(others, i)
 			}

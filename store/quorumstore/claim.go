@@ -36,6 +36,8 @@ type claim struct {
 	stalled  watchdog.Instant     // since when it has the door and no majority
 	touched  watchdog.Instant     // when it was last requested
 	releases []*release           // of its votes; nil until it is released
+	watched  bool                 // somebody looks whether its door is stuck
+	stuck    int                  // the door to do without; or anyNode
 }
 
 // lasts returns until when a majority of the votes counts: Q1. It is zero if none does. The mutex is held.

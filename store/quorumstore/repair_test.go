@@ -19,15 +19,24 @@ type caller struct {
 	*testing.T
 
 	store.Session
+	woken chan struct{} // has an element when the client is to ask
 }
 
 func call(t *testing.T, s store.Store) caller {
 	t.Helper()
-	session, err := s.Open("caller", func(store.Event) {})
+	woken := make(chan struct{}, 1)
+	session, err := s.Open("caller", func(e store.Event) {
+		if e.Kind == store.EventWake {
+			select {
+			case woken <- struct{}{}:
+			default:
+			}
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return caller{t, session}
+	return caller{t, session, woken}
 }
 
 func (c caller) close() { _ = c.Close(context.Background()) }
@@ -163,6 +172,49 @@ func TestAFarNodeDelaysNobody(t *testing.T) {
 				t.Errorf("Acquire and Release with node %d far away took %v", node, took)
 			}
 			time.Sleep(second)
+		}
+	})
+}
+
+// A severed store is the others' too, but its own client does not reach it any more.
+type severed struct{ *frail }
+
+func (s severed) Open(id string, notify func(store.Event)) (store.Session, error) {
+	return &severedSession{&frailSession{f: s.frail, id: id, notify: notify}}, nil
+}
+
+type severedSession struct{ *frailSession }
+
+func (*severedSession) Release(context.Context, []store.ReleaseRequest) []store.ReleaseReply {
+	return []store.ReleaseReply{{Err: store.ErrUnreachable}}
+}
+
+// The door of a key may have a holder that is cut off from it, and can't give it back.
+func TestNobodyWaitsLongAtADoorThatIsStuck(t *testing.T) {
+	t.Parallel()
+	onThree(t, func(t *testing.T, nodes []*frail, q store.Store, node int) {
+		theirs := []store.Store{nodes[0], nodes[1], nodes[2]}
+		theirs[node] = severed{nodes[node]}
+		holder, next := call(t, over(t, theirs...)), call(t, q)
+		defer next.close()
+		defer holder.close()
+		holder.hold("holder")
+		if reply := next.acquire("next"); reply.Status != store.Waiting {
+			t.Fatalf("Acquire of a key that is held: got %+v, want to wait", reply)
+		}
+		time.Sleep(second / 2)
+		if len(next.woken) > 0 {
+			t.Error("a waiter was woken while the lease lasted")
+		}
+		holder.Renew(context.Background(), []store.RenewRequest{{Key: "key", Owner: "holder", TTL: second, Token: 1}})
+		holder.Release(context.Background(), []store.ReleaseRequest{{Key: "key", Owner: "holder", Clean: true}})
+		released := time.Now()
+		<-next.woken
+		for next.acquire("next").Status != store.Granted {
+			<-next.woken
+		}
+		if took := time.Since(released); took > second/2 {
+			t.Errorf("with node %d severed, the next holder waited %v after the release, want less than half a TTL", node, took)
 		}
 	})
 }

@@ -187,7 +187,7 @@ func (s *session) claim(r *store.AcquireRequest) *claim {
 	s.forgetIdle(now)
 	c := &claim{
 		session: s, key: r.Key, owner: r.Owner, shown: shown(r.Owner), order: s.store.order(r.Key), turn: make(chan struct{}, 1),
-		votes: make([]*vote, len(s.nodes)), door: anyNode, touched: now,
+		votes: make([]*vote, len(s.nodes)), door: anyNode, stuck: anyNode, touched: now,
 	}
 	s.claims[r.Owner] = c
 	return c
