@@ -136,12 +136,18 @@ func (in *Inbox) keepSubscribed(ctx context.Context) {
 		if s == nil {
 			return
 		}
+		var wake <-chan struct{}
+		if source, ok := in.source.(Waker); ok {
+			wake = source.Wake()
+		}
 		if steady := s.ended(s.receive()); steady {
 			pause.reset()
 		}
 		wait := time.NewTimer(pause.next())
 		select {
 		case <-wait.C:
+		case <-wake:
+			wait.Stop()
 		case <-ctx.Done():
 			wait.Stop()
 		}

@@ -72,6 +72,30 @@ func TestDownComesOncePerOutageWithTheFirstReason(t *testing.T) {
 	})
 }
 
+// A wakingSource refuses subscriptions until it wakes its inbox.
+type wakingSource struct {
+	*fakeSource
+
+	awake chan struct{}
+}
+
+func (s wakingSource) Wake() <-chan struct{} { return s.awake }
+
+func TestAWakerEndsThePause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := wakingSource{newFakeSource(), make(chan struct{})}
+		s.refuse = errors.New("nobody there")
+		inbox := pubsub.Open(s, pubsub.Handler{})
+		defer inbox.Close(t.Context())
+		time.Sleep(time.Hour)
+		wantLive(t, inbox, false)
+		s.change(func() { s.refuse = nil })
+		close(s.awake)
+		wantLive(t, inbox, true)
+	})
+}
+
 func TestPausesDoubleUpToTheirCapAndAreJittered(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fakeSource) { f.refuse = errors.New("refused") }, func(t *testing.T, f *fakeSource, _ *recorder, _ *pubsub.Inbox) {
