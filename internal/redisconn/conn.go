@@ -4,8 +4,10 @@ package redisconn
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"sync/atomic"
 
 	"github.com/redis/rueidis"
@@ -34,21 +36,57 @@ type Conn struct {
 // Open connects with two clients of the store's own, one for commands and one for messages, so that
 // other traffic delays neither a renewal nor a message. [ForLocks] configures both. A single server
 // gets a third one when calls follow each other closely: see solo. The errors are those of asynclock.
-func Open(option rueidis.ClientOption) (*Conn, error) {
-	option = guarded(ForLocks(option))
+func Open(option rueidis.ClientOption) (*Conn, error) { return OpenUntil(context.Background(), option) }
+
+// OpenUntil is Open, given up when ctx ends. The error is then that of ctx.
+func OpenUntil(ctx context.Context, option rueidis.ClientOption) (*Conn, error) {
 	c := &Conn{owned: true}
+	stop := context.AfterFunc(ctx, c.dialed.abandon)
+	err := c.open(option)
+	abandoned := !stop()
+	if abandoned && err == nil {
+		c.Close()
+	}
+	if abandoned {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// CheckOption returns the ErrInvalidOption of Open that needs no answer of a server. It dials nothing.
+func CheckOption(option rueidis.ClientOption) error {
+	option.DialFn = nil
+	option.DialCtxFn = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return nil, errNotDialed }
+	c, err := Open(option)
+	if err == nil { // it had nothing to dial
+		c.Close()
+	}
+	if errors.Is(err, store.ErrInvalidOption) {
+		return err
+	}
+	return nil
+}
+
+var errNotDialed = errors.New("redisconn: options are only examined")
+
+// open connects both clients. If it fails, nothing stays open.
+func (c *Conn) open(option rueidis.ClientOption) error {
+	option = guarded(ForLocks(option))
 	option.DialCtxFn = c.dialed.dialer(option.DialCtxFn)
 	forCommands, l := option, newLine(1<<option.RingScaleEachConn-spare)
 	forCommands.DialCtxFn = l.dialer(option.DialCtxFn)
 	commands, err := rueidis.NewClient(forCommands)
 	if err != nil {
 		c.dialed.end()
-		return nil, c.unopened(err)
+		return c.unopened(err)
 	}
 	inboxes, err := rueidis.NewClient(option)
 	if err != nil {
 		c.dialed.end(commands)
-		return nil, c.unopened(err)
+		return c.unopened(err)
 	}
 	c.option = &option
 	c.Commands, c.Inboxes, c.places = commands, inboxes, newPlaces(commands.Mode())
@@ -60,7 +98,7 @@ func Open(option rueidis.ClientOption) (*Conn, error) {
 			c.solo = newSolo(option, address)
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // unopened translates the error of a first connection. Nothing was sent but how the connection introduces itself, and no

@@ -80,7 +80,7 @@ func (d *dialed) startLocked() {
 func (d *dialed) add(c *dialedConn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.ended != nil {
+	if d.ended != nil || d.life.Err() != nil {
 		return false
 	}
 	if d.open == nil {
@@ -126,6 +126,18 @@ func (d *dialed) end(clients ...rueidis.Client) {
 		}
 	}
 	closing.Wait()
+}
+
+// abandon ends the dials under way, refuses further ones, and closes all connections: nobody needs the clients any more,
+// which may not be there yet.
+func (d *dialed) abandon() {
+	d.mu.Lock()
+	d.startLocked()
+	d.mu.Unlock()
+	d.giveUp()
+	for _, c := range d.rest() {
+		_ = c.Close()
+	}
 }
 
 // rest returns the connections that are still open.

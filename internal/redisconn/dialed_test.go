@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -145,4 +146,26 @@ func TestAConnectionKeepsTheContextOfItsDial(t *testing.T) {
 	if tied.Err() == nil {
 		t.Error("the context outlives the connection")
 	}
+}
+
+// A dial function of the application's may ignore that its context ends. Its connection is then closed.
+func TestAnAbandonedDialLeavesNoConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var d dialed
+		far := make(chan net.Conn, 1)
+		dial := func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+			time.Sleep(time.Second)
+			near, other := net.Pipe()
+			far <- other
+			return near, nil
+		}
+		time.AfterFunc(time.Millisecond, d.abandon)
+		if _, err := d.dialer(dial)(t.Context(), "", nil, nil); !errors.Is(err, rueidis.ErrClosing) {
+			t.Errorf("the dial: got %v, want ErrClosing", err)
+		}
+		if err := (<-far).SetDeadline(time.Now()); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("the connection: got %v, want it closed", err)
+		}
+	})
 }

@@ -36,8 +36,8 @@ func (st *Store) check(ctx context.Context, apart time.Duration, report func(sto
 		Keys: make([]string, buckets), Cluster: st.conn.Cluster(), Guarded: st.settings.grace > 0,
 		Ask: st.ask, Own: st.checkGrace, Apart: apart,
 	}
-	if driver, ok := st.conn.Driver.(rueidisDriver); ok {
-		d.Sentinel = driver.conn.Sentinel()
+	if driver, ok := st.conn.Driver.(interface{ Sentinel() bool }); ok {
+		d.Sentinel = driver.Sentinel()
 	}
 	for bucket := range d.Keys {
 		d.Keys[bucket] = string(appendEpoch(nil, st.settings.prefix, bucket)) // one of the bucket: it only says where to go

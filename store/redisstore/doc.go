@@ -90,5 +90,5 @@
 // formats that they share, and puts them in place. session.go and call.go send them, by
 // internal/redisconn; inbox.go and channel.go receive notifications. check.go says whether the servers are fit for
 // locks, by internal/redischeck. Package redisdriver is what
-// all of it needs of a client library, and rueidis.go has that of rueidis.
+// all of it needs of a client library, and rueidis.go has that of rueidis. lazy.go has the one that dials later.
 package redisstore

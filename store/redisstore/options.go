@@ -44,6 +44,7 @@ type settings struct {
 	grace  time.Duration // 0: no guard
 
 	counterTTL time.Duration
+	lazy       bool // the first dial is not awaited
 }
 
 func newSettings(opts []Option) (settings, error) {
@@ -136,6 +137,28 @@ func WithCounterTTL(ttl time.Duration) Option {
 			return fmt.Errorf("%w: counter TTL %v, %v to %v are allowed", store.ErrInvalidOption, ttl, minCounterTTL, maxCounterTTL)
 		}
 		s.counterTTL = ttl
+		return nil
+	})
+}
+
+// WithLazyDial has [Open] and [OpenURL] return without a connection, so that a process starts while its server is down. The
+// first dial begins at once, in the background. Until a dial succeeds, requests fail with the error that Open would have
+// returned: ErrUnreachable, ErrDenied, or ErrInvalidOption for what only a server can refuse. Open itself refuses the other
+// options that can't be right.
+//
+// A request waits for a dial under way, until its context ends. After a failed dial, requests fail at once for 200 ms. The
+// next request then dials again. Messages come as soon as a dial has succeeded. A connection that is lost later is
+// dialed as without this option.
+//
+// The options decide about the deployment, because no server can be asked. With a Sentinel.MasterSet they mean Sentinel, with
+// one address a single server, and with several a Cluster. List several of a Cluster: a client of one address uses it as
+// a single server.
+//
+// Default: Open dials, and one address may be that of a Cluster. [New] and [NewWith] dial nothing in any case, so the option
+// changes nothing for them.
+func WithLazyDial() Option {
+	return option(func(s *settings) error {
+		s.lazy = true
 		return nil
 	})
 }

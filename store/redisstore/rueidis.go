@@ -13,12 +13,13 @@ import (
 	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
-// A rueidisDriver is the driver of [Open] and [New].
+// A rueidisDriver is the driver of [Open] and [New]. With [WithLazyDial] it comes later: see lazyDriver.
 type rueidisDriver struct{ conn *redisconn.Conn }
 
 var _ redisdriver.Driver = rueidisDriver{}
 
 func (d rueidisDriver) Cluster() bool           { return d.conn.Cluster() }
+func (d rueidisDriver) Sentinel() bool          { return d.conn.Sentinel() }
 func (d rueidisDriver) Failure(err error) error { return d.conn.Failure(err) }
 func (d rueidisDriver) Close()                  { d.conn.Close() }
 

@@ -68,11 +68,18 @@ var _ store.Store = (*Store)(nil)
 // sentinels without TLS, whose servers have it, a dial function has to decide by the address.
 //
 // Commands never go to replicas, whatever option says. The errors are those of
-// asynclock: ErrInvalidOption, ErrUnreachable or ErrDenied.
+// asynclock: ErrInvalidOption, ErrUnreachable or ErrDenied. With [WithLazyDial] the servers may be down.
 func Open(option rueidis.ClientOption, opts ...Option) (*Store, error) {
 	s, err := newSettings(opts)
 	if err != nil {
 		return nil, err
+	}
+	if s.lazy {
+		driver, err := newLazyDriver(option)
+		if err != nil {
+			return nil, err
+		}
+		return newStore(driver, s), nil
 	}
 	conn, err := redisconn.Open(option)
 	if err != nil {
