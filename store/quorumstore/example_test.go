@@ -9,9 +9,35 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/store/memstore"
 	"github.com/asynclock/asynclock-go/store/quorumstore"
+	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
-// Three stores in memory stand for three Redis servers, each a store of package redisstore.
+// The process starts, and takes locks, while one of the servers is down.
+func ExampleNew_redis() {
+	var nodes []quorumstore.Node
+	for _, host := range []string{"redis-a", "redis-b", "redis-c"} {
+		server, err := redisstore.OpenURL("redis://"+host+":6379", redisstore.WithLazyDial())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer server.Close()
+		nodes = append(nodes, quorumstore.Node{Name: host, Store: server})
+	}
+	locks, err := quorumstore.New(nodes...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client, err := asynclock.New(locks)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close(context.Background())
+}
+
+// Three stores in memory stand for three Redis servers.
 func ExampleNew() {
 	ctx := context.Background()
 	a, b, c := memstore.New(), memstore.New(), memstore.New()
