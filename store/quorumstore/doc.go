@@ -26,7 +26,8 @@
 //   - Q7. A lease's token is the largest of its votes. A vote counts only if its node will give no smaller one, nor
 //     the same: see token.go.
 //   - Q8. Each key has an order of the nodes. The first one that answers is the door, where clients queue. A claim
-//     without the door gives back all other votes, and a claim that can have no majority gives back all.
+//     without the door gives back all other votes, and a claim that can have no majority gives back all. A door is stuck
+//     that is held while a majority is free: see stuck.go.
 //
 // To read the code, begin with vote.go and claim.go, which have the rules. acquire.go, renew.go and release.go ask the
 // nodes; see.go shows what they have.
