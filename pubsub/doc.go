@@ -39,7 +39,7 @@
 //
 // The next subscription follows after a pause of up to 100 ms. The pause doubles to up to 30 s
 // while subscriptions fail or stay live for less than 2 s. The second half of each pause is random,
-// so that the clients of a restarted server do not all return at the same moment. A source that is a [Waker] can end a pause.
+// so that the clients of a restarted server do not all return at the same moment. [Inbox.Prove] ends a pause.
 //
 // # Conclusions for a receiver
 //

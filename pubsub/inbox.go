@@ -15,6 +15,7 @@ type Inbox struct {
 	opened     time.Time
 	queue      queue
 	settled    chan struct{} // closed on leaving the state unsettled
+	hopes      chan struct{} // has an element if a pause is to end
 	cancel     context.CancelFunc
 	goroutines sync.WaitGroup
 
@@ -45,6 +46,7 @@ func Open(source Source, handler Handler) *Inbox {
 		opened:  time.Now(),
 		queue:   newQueue(),
 		settled: make(chan struct{}),
+		hopes:   make(chan struct{}, 1),
 		cancel:  cancel,
 	}
 	// Both end with ctx; Close waits for them.
@@ -63,12 +65,20 @@ func (in *Inbox) Live() bool {
 	return in.state == live && (lasted || !in.short)
 }
 
-// Prove has a live inbox prove its subscription now, instead of up to 10 s later. Call it if there is a reason for doubt. It
-// does not wait, and does nothing if the last proof began less than 2 s ago.
+// Prove has a live inbox prove its subscription now, instead of up to 10 s later: call it if there is a reason for doubt. An
+// inbox without a subscription subscribes now, instead of up to 30 s later: call it if the server has answered something.
+// It does not wait, and does nothing if the last proof or subscription began less than 2 s ago.
 func (in *Inbox) Prove() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if s := in.current; in.state == live && !s.over && s.probe == "" && time.Since(s.proving) >= steadyAfter {
+	switch s := in.current; {
+	case s == nil:
+	case s.over && time.Since(s.begun) >= steadyAfter:
+		select {
+		case in.hopes <- struct{}{}:
+		default: // it was told already
+		}
+	case in.state == live && !s.over && s.probe == "" && time.Since(s.proving) >= steadyAfter:
 		s.proveLocked()
 	}
 }
@@ -136,17 +146,13 @@ func (in *Inbox) keepSubscribed(ctx context.Context) {
 		if s == nil {
 			return
 		}
-		var wake <-chan struct{}
-		if source, ok := in.source.(Waker); ok {
-			wake = source.Wake()
-		}
 		if steady := s.ended(s.receive()); steady {
 			pause.reset()
 		}
 		wait := time.NewTimer(pause.next())
 		select {
 		case <-wait.C:
-		case <-wake:
+		case <-in.hopes:
 			wait.Stop()
 		case <-ctx.Done():
 			wait.Stop()

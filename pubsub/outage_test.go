@@ -72,26 +72,24 @@ func TestDownComesOncePerOutageWithTheFirstReason(t *testing.T) {
 	})
 }
 
-// A wakingSource refuses subscriptions until it wakes its inbox.
-type wakingSource struct {
-	*fakeSource
-
-	awake chan struct{}
-}
-
-func (s wakingSource) Wake() <-chan struct{} { return s.awake }
-
-func TestAWakerEndsThePause(t *testing.T) {
+func TestProveEndsThePause(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := wakingSource{newFakeSource(), make(chan struct{})}
-		s.refuse = errors.New("nobody there")
-		inbox := pubsub.Open(s, pubsub.Handler{})
-		defer inbox.Close(t.Context())
-		time.Sleep(time.Hour)
-		wantLive(t, inbox, false)
-		s.change(func() { s.refuse = nil })
-		close(s.awake)
+	inBubble(t, func(f *fakeSource) { f.refuse = errors.New("nobody there") }, func(t *testing.T, f *fakeSource, _ *recorder, inbox *pubsub.Inbox) {
+		time.Sleep(time.Hour) // the pauses are of 15 s now, at least
+		f.change(func() { f.receives = nil })
+		for range 60 {
+			inbox.Prove()
+			time.Sleep(100 * time.Millisecond)
+		}
+		f.change(func() {
+			if n := len(f.receives); n < 3 || n > 4 {
+				t.Errorf("subscriptions in 6 s: got %d, want one each 2 s", n)
+			}
+			f.refuse = nil
+		})
+		time.Sleep(2 * time.Second)
+		inbox.Prove()
+		synctest.Wait()
 		wantLive(t, inbox, true)
 	})
 }

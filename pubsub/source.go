@@ -50,15 +50,6 @@ type Source interface {
 	Publish(ctx context.Context, payload string) error
 }
 
-// A Waker is what a [Source] may be besides: it knows when a subscription has a chance again, such as when its server
-// could be connected to.
-type Waker interface {
-	// Wake is called before each Receive. When the channel is closed, the pause after this Receive ends: the inbox
-	// subscribes at once. The source never sends to it. With nil the pause lasts. A source that gives a closed channel
-	// each time is subscribed to without any pause.
-	Wake() <-chan struct{}
-}
-
 // A Handler receives the calls of an [Inbox]. Its functions are called one at a time, never after
 // [Inbox.Close] has returned, and may take long. Meanwhile messages are queued, and dropped when
 // the queue is full. Nil functions are not called. The package comment says which conclusions their

@@ -34,6 +34,7 @@ type subscription struct {
 	timer    *time.Timer
 	deadline time.Time // when the timer is due; a call before that belongs to an earlier setting
 
+	begun        time.Time
 	acknowledged bool      // confirmed at least once
 	probe        string    // the expected probe; empty: none is under way
 	latest       string    // the last probe that was to be published
@@ -46,7 +47,7 @@ type subscription struct {
 
 func newSubscription(ctx context.Context, inbox *Inbox) *subscription {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &subscription{inbox: inbox, cancel: cancel}
+	s := &subscription{inbox: inbox, cancel: cancel, begun: time.Now()}
 	s.receive = func() error { return inbox.source.Receive(ctx, s.confirmed, s.deliver) }
 	s.publish = func(probe string) error { return inbox.source.Publish(ctx, probe) }
 	s.deadline = time.Now().Add(confirmWithin)

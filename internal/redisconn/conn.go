@@ -40,17 +40,22 @@ func Open(option rueidis.ClientOption) (*Conn, error) { return OpenUntil(context
 
 // OpenUntil is Open, given up when ctx ends. The error is then that of ctx.
 func OpenUntil(ctx context.Context, option rueidis.ClientOption) (*Conn, error) {
-	c := &Conn{owned: true}
+	c, opened := &Conn{owned: true}, false
 	stop := context.AfterFunc(ctx, c.dialed.abandon)
+	defer func() {
+		if stop(); !opened { // rueidis may have panicked
+			c.dialed.abandon()
+		}
+	}()
 	err := c.open(option)
-	abandoned := !stop()
-	if abandoned && err == nil {
-		c.Close()
-	}
-	if abandoned {
+	opened = err == nil
+	switch {
+	case !stop():
+		if opened {
+			c.Close()
+		}
 		return nil, ctx.Err()
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	return c, nil

@@ -5,6 +5,7 @@ package redisconn
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"runtime"
@@ -68,9 +69,14 @@ func guardedDial(dial dialFunc) dialFunc {
 				err = &panicError{value: value, where: panicked()}
 			}
 		}()
-		return dial(ctx, address, dialer, encryption)
+		if conn, err = dial(ctx, address, dialer, encryption); conn == nil && err == nil {
+			err = errNoConn
+		}
+		return conn, err
 	}
 }
+
+var errNoConn = errors.New("redisconn: the dial function has returned neither a connection nor an error")
 
 // guardedCredentials is a provider whose panic is its error. Without credentials nothing is sent.
 func guardedCredentials(provide func(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error)) func(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) {

@@ -52,6 +52,10 @@ func TestAPanicOfADialerIsAnError(t *testing.T) {
 	if _, err := Open(option); !errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), "TestAPanicOfADialerIsAnError") {
 		t.Errorf("a dialer: got %v, want ErrUnreachable", err)
 	}
+	option.DialCtxFn = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return nil, nil }
+	if _, err := Open(option); !errors.Is(err, store.ErrUnreachable) {
+		t.Errorf("a dialer without a connection: got %v, want ErrUnreachable", err)
+	}
 	s := &moodyServer{conns: make(map[net.Conn][]string)}
 	option.DialCtxFn = s.dial
 	option.AuthCredentialsFn = func(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) { panic("no vault") }

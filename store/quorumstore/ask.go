@@ -51,7 +51,7 @@ func (s *session) prepare(c *claim, i int, wait bool) (v *vote, r store.AcquireR
 	case v == nil:
 		v = &vote{claim: c, node: i}
 		if c.leased {
-			v.shows = c.token
+			v.shows = max(c.token, c.used)
 		}
 		v.id = s.newID(c.owner, v)
 		c.votes[i] = v
@@ -87,7 +87,8 @@ func (c *claim) note(v *vote, r *store.AcquireRequest, reply *store.AcquireReply
 		switch {
 		case late || c.over || c.door != anyNode && c.door != v.node:
 			c.endLocked(v)
-		case c.leased && v.own > c.token && v.shows == 0: // the node would show another token than the lease has
+		case c.leased && v.own > c.token && v.shows == 0 && reply.Waiters == 0:
+			// The node would show another token than the lease has. If others waited there, it would be theirs now.
 			c.endLocked(v)
 			c.session.run(func() { c.session.retake(c, v.node) })
 		}

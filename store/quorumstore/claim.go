@@ -35,9 +35,10 @@ type claim struct {
 	door     int                  // the only node whose vote may be kept while waiting; or anyNode
 	stalled  watchdog.Instant     // since when it has the door and no majority
 	touched  watchdog.Instant     // when it was last requested
+	renewing int                  // renewals that wait for answers
 	releases []*release           // of its votes; nil until it is released
-	watched  bool                 // somebody looks whether its door is stuck
-	stuck    int                  // the door to do without; or anyNode
+	watched  *vote                // somebody looks whether its node is stuck
+	stuck    []int                // by node: 1 if it is no door; nil if all may be one
 }
 
 // lasts returns until when a majority of the votes counts: Q1. It is zero if none does. The mutex is held.

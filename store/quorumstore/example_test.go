@@ -12,7 +12,7 @@ import (
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
-// The process starts, and takes locks, while one of the servers is down.
+// The process starts while one of the servers is down, and uses it when it is up.
 func ExampleNew_redis() {
 	var nodes []quorumstore.Node
 	for _, host := range []string{"redis-a", "redis-b", "redis-c"} {

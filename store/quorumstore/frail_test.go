@@ -26,6 +26,7 @@ type frail struct {
 	grace   time.Time
 	largest int64 // token given so far
 	unasked int   // requests that came late
+	looked  int   // at "key"
 }
 
 type frailty int
@@ -64,6 +65,12 @@ func (f *frail) way() time.Duration {
 		d += 20 * time.Millisecond
 	}
 	return d
+}
+
+func (f *frail) looks() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.looked
 }
 
 // restart forgets everything. Tokens go on, as with a clock.
@@ -158,7 +165,11 @@ func (c *frailSession) comesLate(step func()) {
 	c.f.mu.Lock()
 	c.f.unasked++
 	c.f.mu.Unlock()
-	c.late.Go(step)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.late.Go(step)
+	}
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -221,6 +232,11 @@ func (c *frailSession) Release(ctx context.Context, batch []store.ReleaseRequest
 }
 
 func (c *frailSession) Inspect(ctx context.Context, key string) (store.Info, error) {
+	if key == "key" {
+		c.f.mu.Lock()
+		c.f.looked++
+		c.f.mu.Unlock()
+	}
 	type found struct {
 		store.Info
 		error

@@ -25,8 +25,8 @@ type release struct {
 	vote *vote
 	live bool // the vote was trusted
 	// The claim's mutex guards these.
-	tried    bool                      // at least once
-	awaited  []chan<- answer[struct{}] // by whom
+	tried    bool                  // at least once
+	awaited  []chan<- answer[bool] // by whom
 	answered bool
 	reply    store.ReleaseReply
 	err      error
@@ -48,13 +48,13 @@ func (v *vote) end(r *store.ReleaseRequest) {
 		last = last.Add(v.until.Sub(now))
 	}
 	landed := v.landing()
-	if !s.release(func() { s.release1(v, request, landed, last) }) {
+	if !s.release(func(tried func()) { s.release1(v, request, landed, last, tried) }) {
 		v.release.err, v.release.tried = store.ErrClosed, true
 	}
 }
 
 // release1 releases a vote, again and again until the node answers.
-func (s *session) release1(v *vote, r store.ReleaseRequest, landed chan struct{}, last watchdog.Instant) {
+func (s *session) release1(v *vote, r store.ReleaseRequest, landed chan struct{}, last watchdog.Instant, tried func()) {
 	defer s.forgetVote(v)
 	if landed != nil {
 		<-landed // or the release would overtake a request (Q5)
@@ -70,6 +70,7 @@ func (s *session) release1(v *vote, r store.ReleaseRequest, landed chan struct{}
 		cancel()
 		s.judge(v.node, sent, reply.Err, 0)
 		v.release.note(reply)
+		tried()
 		if reply.Err == nil || !abstains(reply.Err) || watchdog.Refresh() > last {
 			return
 		}
@@ -87,7 +88,7 @@ func (e *release) note(reply store.ReleaseReply) {
 	e.answered, e.reply, e.err = reply.Err == nil, reply, reply.Err
 	e.tried = true
 	for _, answers := range e.awaited {
-		answers <- answer[struct{}]{node: e.vote.node}
+		answers <- answer[bool]{e.vote.node, e.answered}
 	}
 	e.awaited = nil
 }
@@ -174,12 +175,12 @@ func (c *claim) releaseVotes(r *store.ReleaseRequest) ([]*release, bool) {
 
 // await waits for the first tries of releases.
 func (c *claim) await(ctx context.Context, releases []*release) error {
-	tries, nodes := make(chan answer[struct{}], len(releases)), make([]int, 0, len(releases))
+	tries, nodes := make(chan answer[bool], len(releases)), make([]int, 0, len(releases))
 	c.mu.Lock()
 	for _, e := range releases {
 		nodes = append(nodes, e.vote.node)
 		if e.tried {
-			tries <- answer[struct{}]{node: e.vote.node}
+			tries <- answer[bool]{e.vote.node, e.answered}
 		} else {
 			e.awaited = append(e.awaited, tries)
 		}
@@ -187,8 +188,10 @@ func (c *claim) await(ctx context.Context, releases []*release) error {
 	c.mu.Unlock()
 	s, answers := c.session, len(c.votes)-len(releases) // nodes without a vote have nothing to say
 	door := s.nodes[c.order[0]].absent()
-	return collect(ctx, s, nodes, tries, func(i int, _ struct{}) progress {
-		answers++
+	return collect(ctx, s, nodes, tries, func(i int, answered bool) progress {
+		if answered {
+			answers++
+		}
 		door = door || i == c.order[0]
 		return s.store.progress(answers, door)
 	})

@@ -23,6 +23,7 @@ func (s *session) renew(ctx context.Context, q *store.RenewRequest) (reply store
 	if c == nil {
 		return store.RenewReply{Err: s.lost(ctx, r.Key, nil)}
 	}
+	c.renewsFrom(&r)
 	var failed error
 	renewed, door, stolen := 0, false, false
 	note := func(i int, one store.RenewReply) progress {
@@ -38,13 +39,13 @@ func (s *session) renew(ctx context.Context, q *store.RenewRequest) (reply store
 		}
 		return s.store.progress(renewed, door)
 	}
-	if err := gather(ctx, s, c.live(), func(i int) store.RenewReply {
+	err := gather(ctx, s, c.live(), func(i int) store.RenewReply {
 		return s.renewOn(c, i, &r, max(r.TTL/5, s.nodes[i].patience(r.TTL)))
-	}, note); err != nil {
-		return store.RenewReply{Err: err}
-	}
+	}, note)
 	rest, trusted := c.rest(s, start, r.TTL)
 	switch {
+	case err != nil:
+		reply.Err = err
 	case !trusted && stolen:
 		reply.Err = store.ErrStolen
 	case !trusted:
@@ -57,12 +58,21 @@ func (s *session) renew(ctx context.Context, q *store.RenewRequest) (reply store
 	return reply
 }
 
+// renewsFrom notes a renewal that begins.
+func (c *claim) renewsFrom(r *store.RenewRequest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.renewing++
+	c.used = max(c.used, r.Token)
+}
+
 // rest returns how much of its TTL a lease has after a renewal that began at start, and whether it is trusted. The votes
 // that it lacks are asked for anew.
 func (c *claim) rest(s *session, start watchdog.Instant, ttl time.Duration) (rest time.Duration, trusted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := watchdog.Refresh()
+	c.renewing--
 	c.touched, c.request.TTL = now, ttl
 	if !c.trusted(now) {
 		return 0, false
@@ -126,7 +136,9 @@ func (v *vote) renewed(q *store.RenewRequest, reply *store.RenewReply, sent watc
 	case v.release != nil:
 	case lost, v.dead(now): // an answer revives nothing (Q2)
 		c.endLocked(v)
-		c.trusted(now)
+		if c.trusted(now) && c.renewing == 0 { // its renewal has not waited for this
+			c.session.run(func() { c.session.retake(c, v.node) })
+		}
 	case reply.Err == nil:
 		v.extend(sent, ttlThatCounts(q.TTL, reply.TTL))
 		v.token = max(v.token, q.Token)

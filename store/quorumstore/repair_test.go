@@ -192,29 +192,103 @@ func (*severedSession) Release(context.Context, []store.ReleaseRequest) []store.
 // The door of a key may have a holder that is cut off from it, and can't give it back.
 func TestNobodyWaitsLongAtADoorThatIsStuck(t *testing.T) {
 	t.Parallel()
-	onThree(t, func(t *testing.T, nodes []*frail, q store.Store, node int) {
-		theirs := []store.Store{nodes[0], nodes[1], nodes[2]}
-		theirs[node] = severed{nodes[node]}
-		holder, next := call(t, over(t, theirs...)), call(t, q)
-		defer next.close()
-		defer holder.close()
-		holder.hold("holder")
-		if reply := next.acquire("next"); reply.Status != store.Waiting {
-			t.Fatalf("Acquire of a key that is held: got %+v, want to wait", reply)
+	for n, majority := range map[int]int{3: 2, 5: 3} {
+		for first := range n {
+			synctest.Test(t, func(t *testing.T) { waitsBehindACutOff(t, n, n-majority, first) })
 		}
-		time.Sleep(second / 2)
-		if len(next.woken) > 0 {
-			t.Error("a waiter was woken while the lease lasted")
+	}
+}
+
+// waitsBehindACutOff has a holder who is cut off from so many nodes, from the first on.
+func waitsBehindACutOff(t *testing.T, n, cut, first int) {
+	t.Helper()
+	theirs, ours := make([]store.Store, n), make([]store.Store, n)
+	for i := range n {
+		node := newFrail()
+		theirs[i], ours[i] = node, node
+		if (i-first+n)%n < cut {
+			theirs[i] = severed{node}
 		}
-		holder.Renew(context.Background(), []store.RenewRequest{{Key: "key", Owner: "holder", TTL: second, Token: 1}})
-		holder.Release(context.Background(), []store.ReleaseRequest{{Key: "key", Owner: "holder", Clean: true}})
-		released := time.Now()
+	}
+	holder, next := call(t, over(t, theirs...)), call(t, over(t, ours...))
+	defer next.close()
+	defer holder.close()
+	holder.hold("holder")
+	if reply := next.acquire("next"); reply.Status != store.Waiting {
+		t.Fatalf("Acquire of a key that is held: got %+v, want to wait", reply)
+	}
+	time.Sleep(second / 2)
+	if len(next.woken) > 0 {
+		t.Error("a waiter was woken while the lease lasted")
+	}
+	holder.Renew(context.Background(), []store.RenewRequest{{Key: "key", Owner: "holder", TTL: second, Token: 1}})
+	holder.Release(context.Background(), []store.ReleaseRequest{{Key: "key", Owner: "holder", Clean: true}})
+	released := time.Now()
+	<-next.woken
+	for next.acquire("next").Status != store.Granted {
 		<-next.woken
-		for next.acquire("next").Status != store.Granted {
-			<-next.woken
+	}
+	if took := time.Since(released); took > second*7/10 {
+		t.Errorf("%d nodes, %d cut off from the %d. on: the next holder waited %v after the release, want some fifths of a TTL", n, cut, first, took)
+	}
+}
+
+// Nobody looks after a door whose key the claim has without it.
+func TestADoorIsWatchedWhileItIsWaitedForOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		nodes := []*frail{newFrail(), newFrail(), newFrail()}
+		q := over(t, nodes[0], nodes[1], nodes[2])
+		c, holder := call(t, q), call(t, q)
+		defer c.close()
+		holder.hold("holder")
+		c.acquire("owner")
+		door := nodes[c.Lane("key")]
+		door.set(killed)
+		holder.Release(context.Background(), []store.ReleaseRequest{{Key: "key", Owner: "holder", Clean: true}})
+		holder.close()
+		g := c.hold("owner")
+		c.keeps("owner", g, second)
+		before := nodes[0].looks() + nodes[1].looks() + nodes[2].looks()
+		c.keeps("owner", g, 10*second)
+		if n := nodes[0].looks() + nodes[1].looks() + nodes[2].looks() - before; n > 0 {
+			t.Errorf("the holder has looked %d times at who has its key", n)
 		}
-		if took := time.Since(released); took > second/2 {
-			t.Errorf("with node %d severed, the next holder waited %v after the release, want less than half a TTL", node, took)
+		door.set(sound)
+	})
+}
+
+// A node that is dead and one that is far make no majority without the third.
+func TestAReleaseCountsAnswersOnly(t *testing.T) {
+	t.Parallel()
+	for step := 1; step < 3; step++ {
+		onThree(t, func(t *testing.T, nodes []*frail, q store.Store, node int) {
+			c := call(t, q)
+			defer c.close()
+			nodes[(node+step)%3].set(far)
+			c.hold("learns")
+			c.Release(context.Background(), []store.ReleaseRequest{{Key: "key", Owner: "learns", Clean: true}})
+			time.Sleep(second)
+			c.hold("owner")
+			nodes[node].set(killed)
+			if r := c.Release(context.Background(), []store.ReleaseRequest{{Key: "key", Owner: "owner", Clean: true}})[0]; !r.WasHeld {
+				t.Errorf("Release with node %d dead and node %d far: got %+v, want that it was held", node, (node+step)%3, r)
+			}
+		})
+	}
+}
+
+// A client that ends waits for no server that is down.
+func TestCloseDoesWithoutAMinority(t *testing.T) {
+	t.Parallel()
+	onThree(t, func(t *testing.T, nodes []*frail, q store.Store, node int) {
+		c := call(t, q)
+		g := c.hold("owner")
+		nodes[node].set(killed)
+		c.Release(context.Background(), []store.ReleaseRequest{{Key: "key", Owner: "owner", Token: g.Token, Clean: true}})
+		began := time.Now()
+		if err := c.Close(context.Background()); err != nil || time.Since(began) > second/10 {
+			t.Errorf("Close with node %d down: got %v after %v, want none, at once", node, err, time.Since(began))
 		}
 	})
 }

@@ -242,10 +242,15 @@ func TestTheTokenThatIsShownIsTheLeases(t *testing.T) {
 			info, err := s.session.Inspect(s.Context(), "key")
 			s.wantErr(more, err, nil)
 			want(s, more+": token shown", info.Token, 8)
-			s.third.script(func(n *scripted) { n.renew.Err, n.acquire.Token = store.ErrExpired, 10 })
-			s.wantErr("renewal", s.renew().Err, nil)
+			s.third.script(func(n *scripted) { n.slow, n.renew.Err, n.acquire.Token = 50*time.Millisecond, store.ErrExpired, 10 })
+			s.wantErr("renewal, which does not wait for a loss", s.renew().Err, nil)
 		}
+		time.Sleep(2 * time.Second)
 		want(s, "votes on the node", len(got[store.AcquireRequest](s.third)), 4)
+		s.session.Renew(s.Context(), []store.RenewRequest{{Key: "key", Owner: "owner", TTL: sceneTTL, Token: 20}})
+		time.Sleep(2 * time.Second)
+		info, _ := s.session.Inspect(s.Context(), "key")
+		want(s, "token shown, which the client has used", info.Token, 20)
 	})
 }
 

@@ -5,6 +5,7 @@ package quorumstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -30,7 +31,7 @@ type session struct {
 	nodes  []*node
 
 	background sync.WaitGroup  // requests, releases and looks
-	releasing  sync.WaitGroup  // releases alone
+	releasing  sync.WaitGroup  // releases that were not tried yet
 	stop       <-chan struct{} // closed when the session ends, as are the contexts of limit
 	end        context.CancelFunc
 	limit      func(time.Duration) (context.Context, context.CancelFunc)
@@ -133,17 +134,18 @@ func (s *session) work(step func()) {
 	}
 }
 
-// release runs a release, for which Close waits somewhat. It reports false if the session is closed.
-func (s *session) release(step func()) bool {
+// release runs a release. Close waits somewhat until it was tried. It reports false if the session is closed.
+func (s *session) release(step func(tried func())) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
 	s.releasing.Add(1)
+	tried := sync.OnceFunc(s.releasing.Done)
 	s.start(func() {
-		defer s.releasing.Done()
-		step()
+		defer tried()
+		step(tried)
 	})
 	return true
 }
@@ -187,7 +189,7 @@ func (s *session) claim(r *store.AcquireRequest) *claim {
 	s.forgetIdle(now)
 	c := &claim{
 		session: s, key: r.Key, owner: r.Owner, shown: shown(r.Owner), order: s.store.order(r.Key), turn: make(chan struct{}, 1),
-		votes: make([]*vote, len(s.nodes)), door: anyNode, stuck: anyNode, touched: now,
+		votes: make([]*vote, len(s.nodes)), door: anyNode, touched: now,
 	}
 	s.claims[r.Owner] = c
 	return c
@@ -278,8 +280,8 @@ func (s *session) isWanted(key string) bool {
 	return ok
 }
 
-// Close leaves all nodes. Releases that are under way have a second before, or until ctx ends: a vote that is left behind
-// keeps others waiting for a TTL.
+// Close leaves all nodes. Releases that were not tried yet have half of the time before, and a second at most: a vote that is
+// left behind keeps others waiting for a TTL. There is no error if a minority of nodes does not let go: it does later.
 func (s *session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	was := s.closed
@@ -293,11 +295,16 @@ func (s *session) Close(ctx context.Context) error {
 		s.releasing.Wait()
 		close(released)
 	}()
-	limit, cancel := context.WithTimeout(ctx, releaseLimit)
-	defer cancel()
+	limit := releaseLimit
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline)/2)
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	select {
 	case <-released:
-	case <-limit.Done():
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 	s.end()
 	errs := make([]error, len(s.nodes))
@@ -310,6 +317,9 @@ func (s *session) Close(ctx context.Context) error {
 	closing.Wait()
 	s.background.Wait()
 	<-released
+	if left := len(slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err != nil })); left >= s.store.majority() {
+		return nil
+	}
 	return errors.Join(errs...)
 }
 

@@ -139,7 +139,7 @@ func (e *SetError) Unwrap() error { return store.ErrInvalidOption }
 // and a blank.
 const (
 	hashLen   = 6
-	tokenLen  = 14 // in hexadecimal digits
+	tokenLen  = 16 // in hexadecimal digits
 	markedLen = 1 + 2*hashLen + tokenLen + 1
 )
 
@@ -170,11 +170,11 @@ func unmark(text string) (mark, string) {
 	if len(text) < markedLen || text[0] != 'q' || text[markedLen-1] != ' ' {
 		return mark{}, text
 	}
-	token, err := strconv.ParseInt(text[1+2*hashLen:markedLen-1], 16, 64)
+	token, err := strconv.ParseUint(text[1+2*hashLen:markedLen-1], 16, 63)
 	if err != nil {
 		return mark{}, text
 	}
-	return mark{text[1 : 1+hashLen], text[1+hashLen : 1+2*hashLen], token}, text[markedLen:]
+	return mark{text[1 : 1+hashLen], text[1+hashLen : 1+2*hashLen], int64(token)}, text[markedLen:]
 }
 
 // meet takes the mark off a holder's description. It returns which claim that is, or finds out that it has other nodes.

@@ -3,6 +3,7 @@
 package quorumstore
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -17,15 +18,16 @@ import (
 // stuckAfter is how long a door that is alone in being held may be so: a twentieth of the TTL.
 func stuckAfter(ttl time.Duration) time.Duration { return max(ttl/20, 100*time.Millisecond) }
 
-// doors returns the nodes in the order in which the claim chooses its door.
+// doors returns the nodes in the order in which the claim chooses its door: those that are stuck come last.
 func (a *acquisition) doors() []int {
 	a.claim.mu.Lock()
 	defer a.claim.mu.Unlock()
-	if a.stuck == anyNode {
+	if a.stuck == nil {
 		return a.order
 	}
-	doors := slices.DeleteFunc(slices.Clone(a.order), func(i int) bool { return i == a.stuck })
-	return append(doors, a.stuck)
+	doors := slices.Clone(a.order)
+	slices.SortStableFunc(doors, func(i, j int) int { return cmp.Compare(a.stuck[i], a.stuck[j]) })
+	return doors
 }
 
 // watchDoor looks after the door of a claim that waits there, if nobody does.
@@ -34,37 +36,47 @@ func (a *acquisition) watchDoor(door int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	pause := stuckAfter(c.request.TTL)
-	if v := c.votes[door]; v != nil && !c.watched {
-		c.watched = a.session.run(func() { c.lookAtDoor(v, pause) })
+	if v := c.votes[door]; v != nil && c.watched != v && a.session.run(func() { c.lookAtDoor(v, pause) }) {
+		c.watched = v
 	}
 }
 
 // lookAtDoor looks for as long as the vote waits.
 func (c *claim) lookAtDoor(v *vote, pause time.Duration) {
 	s, last := c.session, ""
-	for sleepUntil(s.stop, backoff.Jitter(pause, 0.2)) {
-		if !v.isWaiting() {
-			break
-		}
+	for sleepUntil(s.stop, backoff.Jitter(pause, 0.2)) && c.waitsFor(v) {
 		holder := s.aloneAt(v.node, c.key)
-		if holder != "" && holder == last {
-			c.mu.Lock()
-			c.stuck = v.node
-			c.mu.Unlock()
+		if holder != "" && holder == last && c.doesWithout(v) {
 			s.notify(store.Event{Kind: store.EventWake, Owner: c.owner})
-			break
+			return
 		}
 		last = holder
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.watched = false
 }
 
-func (v *vote) isWaiting() bool {
-	v.claim.mu.Lock()
-	defer v.claim.mu.Unlock()
-	return v.release == nil && v.until == 0
+// waitsFor reports whether the claim still waits for a vote that is watched.
+func (c *claim) waitsFor(v *vote) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	waits := v.release == nil && v.until == 0 && !v.offered && !c.leased && !c.over
+	if !waits && c.watched == v {
+		c.watched = nil
+	}
+	return waits
+}
+
+// doesWithout notes that the door of a vote is stuck, if the claim still waits for it.
+func (c *claim) doesWithout(v *vote) bool {
+	if !c.waitsFor(v) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stuck == nil {
+		c.stuck = make([]int, len(c.votes))
+	}
+	c.stuck[v.node], c.watched = 1, nil
+	return true
 }
 
 // aloneAt returns the claim that has a key on this node, if a majority has it free.
@@ -73,8 +85,8 @@ func (s *session) aloneAt(node int, key string) string {
 	defer cancel()
 	seen, err := s.see(ctx, key)
 	free := 0
-	for _, one := range seen {
-		if !one.Held {
+	for i, one := range seen {
+		if !one.Held && !s.nodes[i].absent() {
 			free++
 		}
 	}

@@ -45,6 +45,7 @@ func micros(i watchdog.Instant) int64 { return int64(i) / int64(time.Microsecond
 type numbers struct {
 	token   int64 // 0: there is no lease
 	clocked bool  // the client may use the tokens that become free with time
+	used    int64 // the largest that the client has used
 	high    int64 // as in pace
 }
 

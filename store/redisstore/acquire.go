@@ -140,6 +140,9 @@ func (s *session) acquireReply(r *reply, q *store.AcquireRequest, address string
 	if answer.Status == store.Waiting || answer.Status == store.Granted {
 		answer.WillNotify = q.NotifyRequests && address != noAddress
 	}
+	if place, _ := s.inboxOf(bucketOf(q.Key)); address == noAddress && place.Load() != nil {
+		place.Load().Prove() // where an answer came from, messages may come from
+	}
 	if answer.Status == store.Waiting && address == noAddress {
 		// In the grace nothing is granted, however often a waiter polls.
 		answer.Recheck = answer.Grace + recheck(answer.Rank, q.WaiterTTL)

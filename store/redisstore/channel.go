@@ -11,11 +11,6 @@ import (
 	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
-var (
-	_ pubsub.Waker = (*channel)(nil)
-	_ pubsub.Waker = (*observersChannel)(nil)
-)
-
 // A channel is a pubsub.Source: one Redis channel, classic or sharded.
 type channel struct {
 	store   *Store
@@ -54,14 +49,6 @@ func (ch *channel) Receive(ctx context.Context, confirmed func(), deliver func(s
 		ch.store.unsharded.Store(true)
 	}
 	return err
-}
-
-// Wake says when a subscription has a chance, if the driver knows.
-func (ch *channel) Wake() <-chan struct{} {
-	if driver, ok := ch.store.conn.Driver.(pubsub.Waker); ok {
-		return driver.Wake()
-	}
-	return nil
 }
 
 // Publish sends to the channel as the scripts do, and learns whether the number of receivers

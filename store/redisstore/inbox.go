@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynclock/asynclock-go/pubsub"
@@ -69,10 +70,7 @@ func (s *session) inboxName(key string) string {
 // So there is one inbox per bucket in use where the server has sharded pub-sub, and elsewhere
 // one for all.
 func (s *session) inbox(bucket int) *inbox {
-	place, sharded := &s.classic, s.store.conn.Cluster() && !s.store.unsharded.Load()
-	if sharded {
-		place = &s.sharded[bucket]
-	}
+	place, sharded := s.inboxOf(bucket)
 	if in := place.Load(); in != nil {
 		return in
 	}
@@ -84,6 +82,14 @@ func (s *session) inbox(bucket int) *inbox {
 		place.Store(in)
 	}
 	return in
+}
+
+// inboxOf returns where the inbox for the keys of a bucket is, and whether it is for these only.
+func (s *session) inboxOf(bucket int) (place *atomic.Pointer[inbox], sharded bool) {
+	if s.store.conn.Cluster() && !s.store.unsharded.Load() {
+		return &s.sharded[bucket], true
+	}
+	return &s.classic, false
 }
 
 // open returns all open inboxes.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
-	"github.com/asynclock/asynclock-go/pubsub"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
@@ -29,19 +29,18 @@ const (
 )
 
 // A lazyDriver is the driver of [WithLazyDial]. It is a rueidisDriver as soon as a dial has succeeded, and stays that one.
-// Its requests dial. A dial by itself, again and again, was rejected: nobody may need the server, and one that refuses
-// the password would log each of them.
+// Its requests dial, and so do subscriptions. A dial by itself, again and again, was rejected: nobody may need the server,
+// and one that refuses the password would log each of them.
 type lazyDriver struct {
 	option  rueidis.ClientOption
 	cluster bool
+	forced  bool                           // the application wants a single server
 	conn    atomic.Pointer[redisconn.Conn] // nil until a dial has succeeded
-	opened  chan struct{}                  // closed then
 	life    context.Context                //nolint:containedctx // of dials; ends with Close
 	end     context.CancelFunc
 
 	mu     sync.Mutex // held for moments
 	latest *dial      // nil: none yet
-	closed bool
 }
 
 // A dial is one try to open the connection.
@@ -59,18 +58,18 @@ func (e undialedError) Unwrap() error { return e.error }
 var (
 	_ redisdriver.Driver = (*lazyDriver)(nil)
 	_ asker              = (*lazyDriver)(nil)
-	_ pubsub.Waker       = (*lazyDriver)(nil)
 )
 
 // newLazyDriver begins the first dial, and does not wait for it.
 func newLazyDriver(option rueidis.ClientOption) (*lazyDriver, error) {
 	option.InitAddress = slices.Clone(option.InitAddress) // ShuffleInit changes it
-	cluster := !option.ForceSingleClient && len(option.InitAddress) > 1 && option.Sentinel.MasterSet == "" && !option.Standalone.EnableRedirect
+	forced := option.ForceSingleClient || option.Standalone.EnableRedirect
+	cluster := !forced && len(option.InitAddress) > 1 && option.Sentinel.MasterSet == ""
 	option.ForceSingleClient = !cluster // rueidis asks one address whether it is that of a Cluster; with Sentinel it ignores this
 	if err := redisconn.CheckOption(option); err != nil {
 		return nil, unopened(err)
 	}
-	l := &lazyDriver{option: option, cluster: cluster, opened: make(chan struct{})}
+	l := &lazyDriver{option: option, cluster: cluster, forced: forced}
 	l.life, l.end = context.WithCancel(context.Background())
 	l.dial()
 	return l, nil
@@ -84,7 +83,7 @@ func (l *lazyDriver) dial() *dial {
 	defer l.mu.Unlock()
 	if d := l.latest; d != nil {
 		pausing := time.Since(d.ended) < redialAfter
-		if l.closed || d.ended.IsZero() || d.err == nil || pausing {
+		if l.life.Err() != nil || d.ended.IsZero() || d.err == nil || pausing {
 			return d
 		}
 	}
@@ -95,23 +94,24 @@ func (l *lazyDriver) dial() *dial {
 }
 
 func (l *lazyDriver) perform(d *dial) {
-	conn, err := l.open()
-	l.mu.Lock()
-	late := l.closed
-	switch {
-	case late:
-		err = store.ErrClosed
-	case err == nil:
-		l.conn.Store(conn)
-		close(l.opened)
+	err := errExited // unless open returns
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		d.err, d.ended = err, time.Now()
+		close(d.done)
+	}()
+	var conn *redisconn.Conn
+	if conn, err = l.open(); err != nil {
+		return
 	}
-	d.err, d.ended = err, time.Now()
-	l.mu.Unlock()
-	if late && conn != nil {
+	l.conn.Store(conn)
+	if l.life.Err() != nil { // Close may have waited for abandonWithin only
 		conn.Close()
 	}
-	close(d.done)
 }
+
+var errExited = fmt.Errorf("%w: redisstore: open: a dial function has ended its goroutine", store.ErrUnreachable)
 
 func (l *lazyDriver) open() (conn *redisconn.Conn, err error) {
 	defer func() {
@@ -129,13 +129,13 @@ func (l *lazyDriver) reach(ctx context.Context) (rueidisDriver, error) {
 		return rueidisDriver{conn}, nil
 	}
 	if err := ctx.Err(); err != nil {
-		return rueidisDriver{}, undialedError{err}
+		return rueidisDriver{}, undialedError{redisconn.NotSent(err)}
 	}
 	d := l.dial()
 	select {
 	case <-d.done:
 	case <-ctx.Done():
-		return rueidisDriver{}, undialedError{ctx.Err()}
+		return rueidisDriver{}, undialedError{redisconn.NotSent(ctx.Err())}
 	}
 	switch {
 	case l.life.Err() != nil:
@@ -144,14 +144,6 @@ func (l *lazyDriver) reach(ctx context.Context) (rueidisDriver, error) {
 		return rueidisDriver{}, undialedError{d.err}
 	}
 	return rueidisDriver{l.conn.Load()}, nil
-}
-
-// Wake returns a channel that is closed when there is a connection, or none if there is one now.
-func (l *lazyDriver) Wake() <-chan struct{} {
-	if l.conn.Load() != nil {
-		return nil
-	}
-	return l.opened
 }
 
 // Cluster says what the options mean, before and after the dial: the lanes of a session depend on it.
@@ -164,19 +156,22 @@ func (l *lazyDriver) Failure(err error) error {
 	if errors.As(err, &undialed) {
 		return undialed.error
 	}
-	if conn := l.conn.Load(); conn != nil {
-		return conn.Failure(err)
+	conn := l.conn.Load()
+	if conn == nil {
+		return redisconn.NotSent(err)
 	}
-	return redisconn.NotSent(err)
+	if text, _ := redisconn.Refusal(err); !l.forced && strings.HasPrefix(text, "MOVED ") {
+		return fmt.Errorf("%w: redisstore: a Cluster by one address: list several, or open without WithLazyDial", store.ErrInvalidOption)
+	}
+	return conn.Failure(err)
 }
 
 // Close ends a dial under way, and closes what was opened.
 func (l *lazyDriver) Close() {
-	l.mu.Lock()
-	l.closed = true
-	latest := l.latest
-	l.mu.Unlock()
 	l.end()
+	l.mu.Lock()
+	latest := l.latest // the last one: see dial
+	l.mu.Unlock()
 	limit := time.NewTimer(abandonWithin)
 	defer limit.Stop()
 	select {

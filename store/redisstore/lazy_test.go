@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -149,6 +150,7 @@ func TestALazyStoreWaitsForItsServer(t *testing.T) {
 
 		d.is(serves)
 		a.Hold("key", "a")
+		b.Wait("key", "b")
 		time.Sleep(time.Second)
 		if got := b.Wait("key", "b"); got.Recheck != 0 {
 			t.Errorf("Wait, a second after the server came: got Recheck %v, want messages", got.Recheck)
@@ -258,5 +260,26 @@ func TestALazyStoreKnowsItsDeployment(t *testing.T) {
 				t.Errorf("the connection: got Cluster %v, Sentinel %v, want %v, %v", conn.Cluster(), conn.Sentinel(), cluster, l.Sentinel())
 			}
 		})
+	}
+}
+
+// A client of one address can't have the keys of the other servers of a Cluster, ever.
+func TestALazyStoreOfOneAddressOfAClusterIsRefused(t *testing.T) {
+	t.Parallel()
+	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))
+	sv.Option.InitAddress = sv.Option.InitAddress[:1]
+	c := join(t, sv.store(t, WithLazyDial()))
+	refused := 0
+	for i := range 64 {
+		err := c.Acquire(redistest.Attempt(strconv.Itoa(i), "a")).Err
+		if err != nil {
+			refused++
+		}
+		if err != nil && !errors.Is(err, store.ErrInvalidOption) {
+			t.Fatalf("Acquire: got %v, want ErrInvalidOption", err)
+		}
+	}
+	if refused == 0 {
+		t.Error("no key is on another server")
 	}
 }

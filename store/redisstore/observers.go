@@ -56,9 +56,6 @@ func (o *observersChannel) Receive(ctx context.Context, confirmed func(), delive
 	})
 }
 
-// Wake says when a subscription has a chance.
-func (o *observersChannel) Wake() <-chan struct{} { return o.current().Wake() }
-
 // probeWithin spreads the probes of clients that have lost their subscription at the same moment. The first probe proves
 // the channel to all.
 const probeWithin = 200 * time.Millisecond

@@ -147,12 +147,12 @@ func WithCounterTTL(ttl time.Duration) Option {
 // options that can't be right.
 //
 // A request waits for a dial under way, until its context ends. After a failed dial, requests fail at once for 200 ms. The
-// next request then dials again. Messages come as soon as a dial has succeeded. A connection that is lost later is
+// next request then dials again. Messages come when a request was answered. A connection that is lost later is
 // dialed as without this option.
 //
 // The options decide about the deployment, because no server can be asked. With a Sentinel.MasterSet they mean Sentinel, with
-// one address a single server, and with several a Cluster. List several of a Cluster: a client of one address uses it as
-// a single server.
+// one address a single server, and with several a Cluster. List several of a Cluster: with one address, requests for the
+// keys of its other servers fail with ErrInvalidOption.
 //
 // Default: Open dials, and one address may be that of a Cluster. [New] and [NewWith] dial nothing in any case, so the option
 // changes nothing for them.
