@@ -29,10 +29,6 @@ const (
 	slowest = 10
 )
 
-// longest are the packages whose tests take longest, because they wait. go test begins with them, or it would end with
-// them, one beside the other and both cores idle.
-var longest = []string{"./store/sqlstore", "./store/zkstore", "./store/redisstore", "./internal/test/interop/spring", "./store/sqlstore/springsql", "./asynclock"}
-
 // raceExit ends a program of the race detector at once. By default it stays for a second, in case that another thread
 // still reports: that would be for each package, and for each program that a test starts.
 const raceExit = "GORACE=atexit_sleep_ms=10"

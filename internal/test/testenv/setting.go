@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 )
 
@@ -91,7 +90,6 @@ func (s *setting) split(args []string) (flags, packages []string) {
 	if len(packages) > 0 {
 		return flags, packages
 	}
-	packages = slices.Clone(longest)
 	for _, dir := range s.modules {
 		rel, err := filepath.Rel(s.modules[0], dir)
 		if err != nil {
