@@ -20,7 +20,7 @@ import (
 func TestBench(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
-	got := redis.run(t, "bench", "--json", "--for", "800ms", "--keys", "5", "--clients", "3")
+	got := redis.run(t, "bench", "--json", "--for", "2s", "--keys", "5", "--clients", "3")
 	got.want(t, 0)
 	var all struct {
 		Measurements []struct {
